@@ -9,8 +9,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shortlist.cli.app import app, command
 from shortlist.cli.display import check_quiet, make_table, print_lines, show_progress, to_text
-from shortlist.cli.options import FORCE, OUTPUT, QUIET, Option, app, command
+from shortlist.cli.options import FORCE, OUTPUT, QUIET, Option
 from shortlist.errors import OutputError
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ Never publish them for a real log.
     "shortlist demo --folder demo",
     {
         "folder": Option(
-            OUTPUT, "Where to put the files. [default: a new temporary folder, which stays]", "FOLDER", Path
+            OUTPUT, "Where to put the files. [default: a new temporary folder, which stays]", "FOLDER", kind=Path
         ),
         **FORCE,
         **QUIET,

@@ -9,28 +9,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shortlist.cli.display import check_output, print_lines, remark
+from shortlist.cli.app import command, make_group
+from shortlist.cli.display import check_output, print_lines, remark, write_output
 from shortlist.cli.options import (
     ARGUMENTS,
     BUDGET,
-    FAMILY,
     FILES,
-    GROUP_COUNT,
     PROTECTED,
     QUIET,
     REQUEST,
     REQUIRED,
     WHAT,
-    WITHOUT_DOMAIN,
+    WITHOUT_VOTES,
     Option,
     Options,
-    command,
-    make_group,
     read_request,
     write_to,
 )
 from shortlist.cli.process import write_option
-from shortlist.errors import BudgetError, ParameterError
+from shortlist.errors import BudgetError, ParameterError, refuse_given
 
 if TYPE_CHECKING:
     from shortlist.ledger import Ledger
@@ -54,7 +51,7 @@ group = make_group(
 
 _LEDGER: Options = {
     "path": Option(
-        ARGUMENTS, "The file of the ledger, or postgresql://user@host/database?schema=name.", "LEDGER", default=REQUIRED
+        ARGUMENTS, "The file of the ledger, or postgresql://user@host/database?schema=name.", "LEDGER", REQUIRED
     )
 }
 
@@ -64,8 +61,8 @@ _LEDGER: Options = {
     _CREATE,
     {
         **_LEDGER,
-        "epsilon": Option(BUDGET, "The epsilon that all releases may have together.", "NUMBER", default=REQUIRED),
-        "delta": Option(BUDGET, "The delta that all releases may have together.", "NUMBER", default="0"),
+        "epsilon": Option(BUDGET, "The epsilon that all releases may have together.", "NUMBER", REQUIRED),
+        "delta": Option(BUDGET, "The delta that all releases may have together.", "NUMBER", "0"),
         "per": Option(
             BUDGET,
             "Give each period the budget. It protects one person in one period.",
@@ -117,16 +114,12 @@ def create(*, path: str, quiet: bool, **budget: Any) -> None:
 @command(group, _SHOW, {**_LEDGER, **write_to("Write everything as JSON."), **QUIET})
 def show(*, path: str, output: Path | None, force: bool, quiet: bool) -> None:
     """Show each charge, what is spent and what is left. With --quiet, only check that the ledger can be read."""
-    from shortlist.atomic_files import write_whole
     from shortlist.ledger import Ledger
     from shortlist.ledger.statement import Statement
 
     check_output(output, (".json",), force=force)
     statement = Statement.read(Ledger.open(path))
-    if output is not None:
-        text = json.dumps(statement.to_dict(), indent=2, ensure_ascii=False) + "\n"
-        write_whole(output, lambda file: file.write(text.encode()), force=force)
-        remark(f"wrote {output}")
+    write_output(output, json.dumps(statement.to_dict(), indent=2, ensure_ascii=False) + "\n", force=force)
     # Lines, not a table: a table of charges is wider than a narrow terminal.
     for line in statement.summary():
         print_lines(line)
@@ -154,7 +147,7 @@ def show(*, path: str, output: Path | None, force: bool, quiet: bool) -> None:
         "contact": Option(WHAT, "Who answers questions.", "TEXT"),
         "data": Option(WHAT, "What the votes are, and where they come from.", "TEXT"),
         "recipients": Option(WHAT, "Who gets the lists.", "TEXT"),
-        "audit": Option(FILES, "The file that `shortlist audit --output audit.json` wrote.", "FILE", Path),
+        "audit": Option(FILES, "The file that `shortlist audit --output audit.json` wrote.", "FILE", kind=Path),
         **write_to("Write the page to this file: .html."),
         **QUIET,
     },
@@ -192,19 +185,19 @@ def _draw(bars: list[Bar], title: str) -> None:
     print_lines(chart)
 
 
-_LIMIT = FAMILY["groups_per_person"]
-_COUNTED: Options = {
-    "by": replace(FAMILY["by"], text="Lists by group: the columns of the groups, as for select."),
-    **GROUP_COUNT,
-    "groups_per_person": replace(_LIMIT, text=_LIMIT.text.replace("--by", "--by or --group-count")),
-    "period": Option(BUDGET, "In a ledger with periods: the one to ask for, say 2026-W46.", "PERIOD"),
-    "times": Option(
-        BUDGET, "Say what N releases like this cost together, and whether the budget covers them.", "N", int
-    ),
-}
-
-
-@command(group, _AFFORD, {**_LEDGER, **REQUEST, **WITHOUT_DOMAIN, **_COUNTED})
+@command(
+    group,
+    _AFFORD,
+    {
+        **_LEDGER,
+        **REQUEST,
+        **WITHOUT_VOTES,
+        "period": Option(BUDGET, "In a ledger with periods: the one to ask for, say 2026-W46.", "PERIOD"),
+        "times": Option(
+            BUDGET, "Say what N releases like this cost together, and whether the budget covers them.", "N"
+        ),
+    },
+)
 def afford(
     *, path: str, by: str | None, group_count: int | None, period: str | None, times: int | None, **asked: Any
 ) -> None:
@@ -226,6 +219,10 @@ def afford(
     groups = 0 if by is not None else None
     if group_count is not None:
         groups = read_whole(group_count, name="group_count")
+    if asked["max_weight"] is None:
+        refuse_given({"weight_unit": asked["weight_unit"]}, "`max_weight`")
+    elif asked["weight_unit"] is None:
+        asked["weight_unit"] = "units"
     guarantee = Terms.read(**read_request(asked), groups=groups, persons_counted=asked["sensitivity"] == 1).guarantee
     number = ledger.afford(guarantee, period)
     if times is not None:

@@ -5,20 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from shortlist.cli.app import app, command
 from shortlist.cli.display import print_lines, print_release
-from shortlist.cli.options import (
-    ARGUMENTS,
-    BUDGET,
-    OUTPUT,
-    PRINTED,
-    QUIET,
-    REQUIRED,
-    Format,
-    Option,
-    Options,
-    app,
-    command,
-)
+from shortlist.cli.options import ARGUMENTS, BUDGET, OUTPUT, PRINTED, QUIET, REQUIRED, Format, Option, Options
 from shortlist.cli.process import make_stdout_exact
 
 if TYPE_CHECKING:
@@ -31,12 +20,10 @@ _VERIFY = f"""shortlist ledger create budget.db --epsilon 10
 shortlist verify top3.json --ledger budget.db"""
 
 _RECORD: Options = {
-    "record": Option(ARGUMENTS, "The record of a release: .json, or .parquet.", "RECORD", Path, REQUIRED)
+    "record": Option(ARGUMENTS, "The record of a release: .json, or .parquet.", "RECORD", REQUIRED, Path)
 }
 _REGISTRY: Options = {
-    "registry": Option(
-        OUTPUT, "Print an entry for the public registry of deployments in its place, as YAML with gaps.", kind=bool
-    )
+    "registry": Option(OUTPUT, "Print an entry for the public registry of deployments in its place, as YAML with gaps.")
 }
 
 
@@ -64,7 +51,7 @@ def explain(*, record: Path) -> None:
     _VERIFY,
     {
         **_RECORD,
-        "ledger": Option(BUDGET, "The ledger that the release was charged to.", "LEDGER", default=REQUIRED),
+        "ledger": Option(BUDGET, "The ledger that the release was charged to.", "LEDGER", REQUIRED),
         **QUIET,
     },
     summary="Find the charge of a release.",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import warnings
 from contextlib import suppress
@@ -13,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from shortlist import ledger as package
-from shortlist.cli.display import check_outputs, check_quiet, print_release, remark, show_progress, write_release
+from shortlist.cli.app import app, command
+from shortlist.cli.display import check_outputs, check_quiet, print_release, remark, show_progress
 from shortlist.cli.options import (
     ACCURACY,
     BUDGET,
@@ -23,13 +23,10 @@ from shortlist.cli.options import (
     QUIET,
     REQUEST,
     SOURCE,
-    WEIGHT_UNIT,
     WEIGHTS,
     WHAT,
     Format,
     Option,
-    app,
-    command,
     read_columns,
     read_request,
     read_source,
@@ -74,15 +71,15 @@ _TIME = {
         "label": Option(WHAT, "Carry these columns of the domain into the outputs, say title,artist.", "COLUMNS"),
         **FAMILY,
         **WEIGHTS,
-        **WEIGHT_UNIT,
+        "weight_unit": Option(WHAT, "What the weights count, say minutes. [default: the column]", "WORD"),
         "people_epsilon": Option(
             ACCURACY, "With --by: spend this epsilon on top, for a noisy number of people of each group.", "NUMBER"
         ),
         "min_people": Option(
-            ACCURACY, "With --people-epsilon: groups with fewer people, by that number, get no list.", "N", int
+            ACCURACY, "With --people-epsilon: groups with fewer people, by that number, get no list.", "N"
         ),
         **_TIME,
-        "people": Option(ACCURACY, "How many people there are, if public: warns of useless lists.", "N", int),
+        "people": Option(ACCURACY, "How many people there are, if public: warns of useless lists.", "N"),
         "ledger": Option(
             BUDGET, "Charge the release to this budget, a file or postgresql://...; see `shortlist ledger`.", "LEDGER"
         ),
@@ -93,8 +90,8 @@ _TIME = {
         **write_to("Write the release: .json, .csv or .parquet; may be repeated.", list[Path]),
         **PRINTED,
         **QUIET,
-        "seed": Option(PRIVACY, "Make randomness repeatable, for tests; needs --insecure.", "N", int),
-        "insecure": Option(PRIVACY, "Allow repeatable randomness. The release is marked as not secure.", kind=bool),
+        "seed": Option(PRIVACY, "Make randomness repeatable, for tests; needs --insecure.", "N"),
+        "insecure": Option(PRIVACY, "Allow repeatable randomness. The release is marked as not secure."),
     },
     summary="Release the k most-voted items.",
 )
@@ -135,7 +132,8 @@ def select(
             asked[name] = read_columns(asked[name])
         release = select_from(**read_source(read_request(asked)), bits=bits, progress=step)
     for path in outputs:
-        write_release(release, path, force=force)
+        write = {".json": release.to_json, ".csv": release.to_csv, ".parquet": release.to_parquet}[path.suffix.lower()]
+        write(path, force=force)
         remark(f"wrote {path}")
     account = package.latest
     before = account is not None and account.recalled is not None
@@ -187,7 +185,7 @@ def _read_bits(seed: int | None, insecure: bool) -> Any:
         "groups": FAMILY["groups"],
         **_TIME,
         **WEIGHTS,
-        "show_values": Option(WHAT, "Show some items of the votes. They are private.", kind=bool),
+        "show_values": Option(WHAT, "Show some items of the votes. They are private."),
         **write_to("Write the check to a file that only you may read."),
         **QUIET,
     },
@@ -216,11 +214,8 @@ def check(*, output: Path | None, force: bool, quiet: bool, **asked: Any) -> Non
     from shortlist.atomic_files import write_whole
 
     text = json.dumps(found.to_dict(), indent=2) if output.suffix.lower() == ".json" else found.write(write_option)
-    before = os.umask(0o077)
-    try:
-        write_whole(output, lambda file: file.write(f"{text}\n".encode("utf-8", "backslashreplace")), force=force)
-    finally:
-        os.umask(before)
+    # Columns may have names that UTF-8 cannot hold.
+    write_whole(output, f"{text}\n".encode("utf-8", "backslashreplace"), force=force, private=True)
     remark(f"wrote {output}; it is not private, and not for publication")
 
 

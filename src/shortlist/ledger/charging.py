@@ -376,7 +376,7 @@ class Ledger:
 
         said = {"purpose": purpose, "controller": controller, "contact": contact}
         text = write_report(self, {**said, "data": data, "recipients": recipients}, audit)
-        write_whole(path, lambda file: file.write(text.encode()), force=force)
+        write_whole(path, text, force=force)
 
     def find_charge(self, identifier: str) -> int | None:
         """Find the number of the charge for the release with an identifier."""

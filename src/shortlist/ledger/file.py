@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Self
+from typing import TYPE_CHECKING, Self
 
 from shortlist.atomic_files import check_target, write_whole
 from shortlist.errors import LedgerError, OutputError, ParameterError
@@ -125,12 +125,7 @@ class File:
             connection.executescript(_SCHEMA)
             insert(connection, "budget", budget)
             content = connection.serialize()
-
-        def write(file: BinaryIO) -> None:
-            os.fchmod(file.fileno(), 0o600)
-            file.write(content)
-
-        write_whole(self.path, write)
+        write_whole(self.path, content, private=True)
 
     @contextmanager
     def open(self, *, write: bool = False) -> Iterator[sqlite3.Connection]:
