@@ -53,11 +53,8 @@ class Calendar:
             return None
         if total_epsilon is None:
             refuse_given({"total_delta": total_delta}, "`total_epsilon`")
-        zone = UTC_ZONE if time_zone is None else time_zone
-        if not isinstance(zone, str):
-            raise ParameterError("`time_zone` must be the name of a zone, as text", f"not {type(zone).__name__}")
+        zone, total = UTC_ZONE if time_zone is None else time_zone, None
         read_zone(zone)
-        total = None
         if total_epsilon is not None:
             total = Budget.plan(epsilon=total_epsilon, delta=total_delta or 0, prefix="total_", **shared)
         return cls(every=Every.read(per, name="per"), time_zone=zone, total=total)
@@ -96,7 +93,10 @@ class Calendar:
                 hint=f"pass `time`, the column of the times of the votes, with `period={example!r}`{zone}. Counts that "
                 "you made yourself need the period alone",
             )
-        span = days if isinstance(days, Span) else self._vouch(days)
+        span = days
+        if not isinstance(span, Span):
+            given = Period.read(days)
+            span = Span(since=given.first, until=given.last, time_zone=self.time_zone)
         if (span.time_zone or UTC_ZONE) != self.time_zone:
             raise ParameterError(
                 f"`time_zone` must be {self.time_zone!r}, as in the ledger",
@@ -125,10 +125,6 @@ class Calendar:
                 hint="run again when it has ended: later votes could not be added",
             )
         return period
-
-    def _vouch(self, period: object) -> Span:
-        given = Period.read(period)
-        return Span(since=given.first, until=given.last, time_zone=self.time_zone)
 
     def _find_whole(self, span: Span) -> Period | None:
         """Find the period of the ledger, if days are all of it, or all of a shorter period that makes it up."""

@@ -19,7 +19,7 @@ from shortlist.errors import LedgerError, ParameterError
 from shortlist.ledger.budget import Accounting, Budget
 from shortlist.ledger.calendar import Calendar
 from shortlist.periods import Every, Period
-from shortlist.privacy import Guarantee, Neighbours
+from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import quote, write_exact
 
 Row = dict[str, str | int | None]
@@ -84,8 +84,9 @@ CREATE TABLE stored (
 
 LARGEST_BITS = 2048
 """The longest numerator or denominator of a number in a ledger."""
-_LIMITS = ("epsilon", "delta", "neighbours", "unit", "accounting", "basic_delta", "rho", "rho_delta")
 _PROMISED = ("epsilon", "delta", "rho", "rho_delta")
+_FIELDS = {"id": "number", "identifier": "id", "user_name": "user", "once_key": "once", "time_column": "time"}
+"""What columns are called in a `Charge`, where SQL or clarity need another name."""
 
 
 class Transaction(Protocol):
@@ -224,12 +225,12 @@ def read_budget(transaction: Transaction) -> tuple[str, Budget, Calendar | None,
 
 
 def _read_limits(row: Mapping[str, Any], prefix: str = "") -> Budget:
-    limits = {name: row[f"{prefix}{name}"] for name in _LIMITS}
-    together = _read_numbers(limits, ("epsilon", "delta"))
+    promised = {name: row[f"{prefix}{name}"] for name in ("epsilon", "delta", "neighbours", "unit")}
+    limits = {name: row[f"{prefix}{name}"] for name in ("basic_delta", "rho", "rho_delta")}
     return Budget(
-        guarantee=Guarantee(**together, neighbours=Neighbours(limits["neighbours"]), unit=limits["unit"]),
-        accounting=Accounting(limits["accounting"]),
-        **_read_numbers(limits, ("basic_delta", "rho", "rho_delta")),
+        guarantee=Guarantee(**promised),
+        accounting=Accounting(row[f"{prefix}accounting"]),
+        **{name: number and Fraction(number) for name, number in limits.items()},
     )
 
 
@@ -241,7 +242,7 @@ def read_sums(
     query = f"SELECT {names}, COUNT(*) AS times FROM charge WHERE :period IN ('', period) GROUP BY {names}"
     for row in transaction.execute(query, {"period": "" if period is None else str(period)}):
         with _report_damage():
-            yield replace(budget.guarantee, **_read_numbers(row, _PROMISED)), row["times"]
+            yield _read_guarantee(row, budget), row["times"]
 
 
 def check_times(transaction: Transaction, times: Row) -> None:
@@ -271,25 +272,15 @@ def read_charges(transaction: Transaction, budget: Budget, *, only: int | None =
     query = "SELECT * FROM charge WHERE id = COALESCE(:only, id) ORDER BY id"
     for row in transaction.execute(query, {"only": only}):
         with _report_damage():
-            yield Charge(
-                number=row["id"],
-                id=row["identifier"],
-                made=datetime.fromisoformat(row["made"]),
-                user=row["user_name"],
-                once=row["once_key"],
-                time=row["time_column"],
-                parameters=MappingProxyType(dict(json.loads(row["parameters"]))),
-                guarantee=replace(budget.guarantee, **_read_numbers(row, _PROMISED)),
-                finished=None if row["finished"] is None else datetime.fromisoformat(row["finished"]),
-                **{
-                    name: row[name]
-                    for name in ("version", "host", "role", "mechanism", "period", "time_kind", "note", "release")
-                },
-            )
+            columns: dict[str, Any] = dict(row)
+            values = {_FIELDS.get(name, name): value for name, value in columns.items() if name not in _PROMISED}
+            values |= {name: values[name] and datetime.fromisoformat(values[name]) for name in ("made", "finished")}
+            values["parameters"] = MappingProxyType(dict(json.loads(row["parameters"])))
+            yield Charge(**values, guarantee=_read_guarantee(row, budget))
 
 
-def _read_numbers(row: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    return {name: None if row[name] is None else Fraction(row[name]) for name in names}
+def _read_guarantee(row: Mapping[str, Any], budget: Budget) -> Guarantee:
+    return replace(budget.guarantee, **{name: row[name] for name in _PROMISED})
 
 
 @contextmanager
