@@ -97,12 +97,12 @@ def make_group(name: str, text: str, summary: str, example: str) -> typer.Typer:
 
 
 def command(
-    group: typer.Typer, example: str, options: Options, *, summary: str | None = None
+    group: typer.Typer, example: str, *options: Options, summary: str | None = None
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a function a command of a group, with options. Typer reads them from its signature."""
+    """Make a function a command of a group, with groups of options. Typer reads them from its signature."""
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
-        parameters = [each.make_parameter(name) for name, each in options.items()]
+        parameters = [each.make_parameter(name) for some in options for name, each in some.items()]
         function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         function.__annotations__ = {each.name: each.annotation for each in parameters}
         return group.command(cls=Command, short_help=summary, epilog=format_example(example))(function)

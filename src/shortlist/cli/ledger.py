@@ -24,6 +24,7 @@ from shortlist.cli.options import (
     Option,
     Options,
     read_request,
+    under,
     write_to,
 )
 from shortlist.cli.process import write_option
@@ -49,45 +50,33 @@ group = make_group(
     "ledger", "Keep a privacy budget that releases are charged to.", "Keep a privacy budget for releases.", _CREATE
 )
 
-_LEDGER: Options = {
-    "path": Option(
-        ARGUMENTS, "The file of the ledger, or postgresql://user@host/database?schema=name.", "LEDGER", REQUIRED
-    )
-}
+_LEDGER: Options = under(
+    ARGUMENTS, path=Option("LEDGER | The file of the ledger, or postgresql://user@host/database?schema=name.", REQUIRED)
+)
 
 
 @command(
     group,
     _CREATE,
-    {
-        **_LEDGER,
-        "epsilon": Option(BUDGET, "The epsilon that all releases may have together.", "NUMBER", REQUIRED),
-        "delta": Option(BUDGET, "The delta that all releases may have together.", "NUMBER", "0"),
-        "per": Option(
-            BUDGET,
-            "Give each period the budget. It protects one person in one period.",
-            "<day|week|month|quarter|year>",
+    _LEDGER,
+    under(
+        BUDGET,
+        epsilon=Option("NUMBER | The epsilon that all releases may have together.", REQUIRED),
+        delta=Option("NUMBER | The delta that all releases may have together.", "0"),
+        per="<day|week|month|quarter|year> | Give each period the budget. It protects one person in one period.",
+        total_epsilon="NUMBER | With --per: the epsilon of all periods together, for the whole person.",
+        total_delta="NUMBER | With --total-epsilon: its delta. [default: --delta]",
+        time_zone="NAME | With --per: the zone in which periods begin, say Europe/Berlin. [default: UTC]",
+        accounting=(
+            "<basic|zcdp|both> | How releases are added up; fixed once created. [default: both, or basic without "
+            "--delta]"
         ),
-        "total_epsilon": Option(
-            BUDGET, "With --per: the epsilon of all periods together, for the whole person.", "NUMBER"
-        ),
-        "total_delta": Option(BUDGET, "With --total-epsilon: its delta. [default: --delta]", "NUMBER"),
-        "time_zone": Option(
-            BUDGET, "With --per: the zone in which periods begin, say Europe/Berlin. [default: UTC]", "NAME"
-        ),
-        "accounting": Option(
-            BUDGET,
-            "How releases are added up; fixed once created. [default: both, or basic without --delta]",
-            "<basic|zcdp|both>",
-        ),
-        "basic_share": Option(BUDGET, "With both: the share of --delta for basic. [default: 1/2]", "NUMBER"),
-        "rho_delta_share": Option(
-            BUDGET, "The share of zcdp's --delta for releases whose rho needs a delta. [default: 1/10]", "NUMBER"
-        ),
-        **PROTECTED,
-        "population": Option(BUDGET, "Whose data it is, say 'customers EU'.", "TEXT"),
-        **QUIET,
-    },
+        basic_share="NUMBER | With both: the share of --delta for basic. [default: 1/2]",
+        rho_delta_share=("NUMBER | The share of zcdp's --delta for releases whose rho needs a delta. [default: 1/10]"),
+        population="TEXT | Whose data it is, say 'customers EU'.",
+    ),
+    PROTECTED,
+    QUIET,
 )
 def create(*, path: str, quiet: bool, **budget: Any) -> None:
     """Create a ledger in a new file, or in a schema of a PostgreSQL database.
@@ -111,7 +100,7 @@ def create(*, path: str, quiet: bool, **budget: Any) -> None:
         print(statement)
 
 
-@command(group, _SHOW, {**_LEDGER, **write_to("Write everything as JSON."), **QUIET})
+@command(group, _SHOW, _LEDGER, write_to("Write everything as JSON."), QUIET)
 def show(*, path: str, output: Path | None, force: bool, quiet: bool) -> None:
     """Show each charge, what is spent and what is left. With --quiet, only check that the ledger can be read."""
     from shortlist.ledger import Ledger
@@ -140,17 +129,18 @@ def show(*, path: str, output: Path | None, force: bool, quiet: bool) -> None:
 @command(
     group,
     _REPORT,
-    {
-        **_LEDGER,
-        "purpose": Option(WHAT, "Why the lists are published.", "TEXT"),
-        "controller": Option(WHAT, "Who is responsible for the data.", "TEXT"),
-        "contact": Option(WHAT, "Who answers questions.", "TEXT"),
-        "data": Option(WHAT, "What the votes are, and where they come from.", "TEXT"),
-        "recipients": Option(WHAT, "Who gets the lists.", "TEXT"),
-        "audit": Option(FILES, "The file that `shortlist audit --output audit.json` wrote.", "FILE", kind=Path),
-        **write_to("Write the page to this file: .html."),
-        **QUIET,
-    },
+    _LEDGER,
+    under(
+        WHAT,
+        purpose="TEXT | Why the lists are published.",
+        controller="TEXT | Who is responsible for the data.",
+        contact="TEXT | Who answers questions.",
+        data="TEXT | What the votes are, and where they come from.",
+        recipients="TEXT | Who gets the lists.",
+    ),
+    under(FILES, audit=Option("FILE | The file that `shortlist audit --output audit.json` wrote.", kind=Path)),
+    write_to("Write the page to this file: .html."),
+    QUIET,
 )
 def report(*, path: str, output: Path | None, force: bool, quiet: bool, **said: Any) -> None:
     """Write the page that a privacy officer signs: what is promised, spent and vouched for, on two printed pages.
@@ -188,15 +178,14 @@ def _draw(bars: list[Bar], title: str) -> None:
 @command(
     group,
     _AFFORD,
-    {
-        **_LEDGER,
-        **REQUEST,
-        **WITHOUT_VOTES,
-        "period": Option(BUDGET, "In a ledger with periods: the one to ask for, say 2026-W46.", "PERIOD"),
-        "times": Option(
-            BUDGET, "Say what N releases like this cost together, and whether the budget covers them.", "N"
-        ),
-    },
+    _LEDGER,
+    REQUEST,
+    WITHOUT_VOTES,
+    under(
+        BUDGET,
+        period="PERIOD | In a ledger with periods: the one to ask for, say 2026-W46.",
+        times="N | Say what N releases like this cost together, and whether the budget covers them.",
+    ),
 )
 def afford(
     *, path: str, by: str | None, group_count: int | None, period: str | None, times: int | None, **asked: Any

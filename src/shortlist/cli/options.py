@@ -1,4 +1,4 @@
-"""The options of commands: each is defined once, under the heading where a help shows it.
+"""The options of commands: each is defined once, as the line that a help shows, under its heading.
 
 Options that belong together are a group. A command takes groups and options of its own, and a function of the library
 takes the values by the same names.
@@ -43,32 +43,33 @@ class FileFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """An option or an argument: its heading and text in the help, what a value looks like, its default and its type.
+    """An option or an argument: its line in the help, its default, its type and its heading.
 
-    It is called like the parameter of the library, unless `names` says otherwise. Without a heading, it is hidden. What
-    has no value is a flag, unless it has a `kind`. A value N is a whole number. Another text is passed on, and the
-    library refuses it with the name of the parameter.
+    A line is what a value looks like, and what it means: `N | How many items to release.` Without the former, it is a
+    flag, unless it has a `kind`. The option is called like the parameter of the library, unless `names` says otherwise.
+    Without a heading, it is hidden. A value N is a whole number. Another text is passed on, and the library refuses it
+    with the name of the parameter.
     """
 
-    heading: str | None
-    text: str
-    metavar: str | None = None
+    line: str
     default: Any = None
     kind: Any = None
     names: tuple[str, ...] = ()
     complete: Callable[[str], list[str]] | None = None
+    heading: str | None = None
 
     def make_parameter(self, name: str) -> inspect.Parameter:
         """Describe the option as Typer reads it."""
-        settings: dict[str, Any] = {"help": self.text, "metavar": self.metavar, "autocompletion": self.complete}
-        if self.metavar in ("N", "N|auto"):
+        metavar, _, text = self.line.rpartition(" | ")
+        settings: dict[str, Any] = {"help": text, "metavar": metavar or None, "autocompletion": self.complete}
+        if metavar in ("N", "N|auto"):
             settings["parser"] = _read_number
         if self.heading == ARGUMENTS:
             info = typer.Argument(show_default=False, **settings)
         else:
             names = self.names or (f"--{name.replace('_', '-')}",)
             info = typer.Option(*names, rich_help_panel=self.heading, hidden=self.heading is None, **settings)
-        kind = self.kind or (str if self.metavar else bool)
+        kind: Any = self.kind or (str if metavar else bool)
         default = False if kind is bool else self.default
         kind = kind | None if default is None else kind
         return inspect.Parameter(
@@ -76,7 +77,13 @@ class Option:
         )
 
 
-Options = Mapping[str, Option]
+Options = dict[str, Option]
+
+
+def under(heading: str | None, **options: str | Option) -> Options:
+    """Put options under a heading of the help. Most are a line."""
+    made = {name: Option(each) if isinstance(each, str) else each for name, each in options.items()}
+    return {name: replace(each, heading=heading) for name, each in made.items()}
 
 
 def complete_mechanism(incomplete: str) -> list[str]:
@@ -92,150 +99,156 @@ def _complete_neighbours(incomplete: str) -> list[str]:
     return [str(name) for name in Neighbours if name.startswith(incomplete)]
 
 
-PROTECTED: Options = {
-    "neighbours": Option(
-        PRIVACY,
-        "What one person may change: add-remove is presence in the data, replace is all votes of the person.",
-        "<add-remove|replace>",
+PROTECTED: Options = under(
+    PRIVACY,
+    neighbours=Option(
+        "<add-remove|replace> | What one person may change: add-remove is presence in the data, replace is all "
+        "votes of the person.",
         "add-remove",
         complete=_complete_neighbours,
     ),
-    "unit": Option(PRIVACY, "The word for one person in the guarantee, say user or household.", "WORD", "person"),
-}
+    unit=Option("WORD | The word for one person in the guarantee, say user or household.", "person"),
+)
 """Who is protected."""
 
-REQUEST: Options = {
-    "k": Option(
+REQUEST: Options = (
+    under(
         WHAT,
-        "How many items to release; with --unordered also a range of sizes, say 5-10.",
-        "N",
-        REQUIRED,
-        names=("-k", "--k"),
-    ),
-    "unordered": Option(WHAT, "Release the items without their order. The list is more accurate."),
-    "epsilon": Option(PRIVACY, "The privacy loss: smaller is more private, and 1 is common.", "NUMBER"),
-    "rho": Option(PRIVACY, "In its place: the rho (zCDP) of the list, for a budget of many lists.", "NUMBER"),
-    "delta": Option(
+        k=Option(
+            "N | How many items to release; with --unordered also a range of sizes, say 5-10.",
+            REQUIRED,
+            names=("-k", "--k"),
+        ),
+        unordered="Release the items without their order. The list is more accurate.",
+    )
+    | under(
         PRIVACY,
-        "Allow a failure probability δ, far below 1 divided by the number of people: say 1e-9 for a million. Lists are "
-        "more accurate for large k.",
-        "NUMBER",
-    ),
-    "votes_per_person": Option(
-        PRIVACY,
-        "Count at most N items of each person. A hash of the vote decides which. With auto, a twentieth of epsilon "
-        "chooses N, near a quantile of the votes per person.",
-        "N|auto",
-    ),
-    "sensitivity": Option(PRIVACY, "With --count: one person adds at most N to a count.", "N", 1),
-    **PROTECTED,
-    "mechanism": Option(
+        epsilon="NUMBER | The privacy loss: smaller is more private, and 1 is common.",
+        rho="NUMBER | In its place: the rho (zCDP) of the list, for a budget of many lists.",
+        delta=(
+            "NUMBER | Allow a failure probability δ, far below 1 divided by the number of people: say 1e-9 for a "
+            "million. Lists are more accurate for large k."
+        ),
+        votes_per_person=(
+            "N|auto | Count at most N items of each person. A hash of the vote decides which. With auto, a twentieth "
+            "of epsilon chooses N, near a quantile of the votes per person."
+        ),
+        sensitivity=Option("N | With --count: one person adds at most N to a count.", 1),
+    )
+    | PROTECTED
+    | under(
         ACCURACY,
-        "The mechanism that chooses the items; see `shortlist mechanisms`.",
-        "NAME",
-        "auto",
-        complete=complete_mechanism,
-    ),
-    "beta": Option(ACCURACY, "The failure probability of fastjoint.", "NUMBER"),
-    "k_bar": Option(ACCURACY, "Among how many of the most-voted items limited-domain chooses.", "N"),
-    "noise": Option(
-        ACCURACY, "The law of the noise of threshold. [default: the one with the lower threshold]", "<gaussian|laplace>"
-    ),
-    "assess": Option(ACCURACY, "Spend this epsilon on top, for a bound on the error that uses these data.", "NUMBER"),
-    "counts_epsilon": Option(ACCURACY, "Spend this epsilon on top, for noisy counts of the items.", "NUMBER"),
-    "counts_rho": Option(ACCURACY, "In its place: a rho (zCDP), with --counts-delta.", "NUMBER"),
-    "counts_delta": Option(ACCURACY, "With --counts-rho: failure probability δ.", "NUMBER"),
-    "others": Option(ACCURACY, "Count the votes for all items that are not listed, too, with noise."),
-}
+        mechanism=Option(
+            "NAME | The mechanism that chooses the items; see `shortlist mechanisms`.",
+            "auto",
+            complete=complete_mechanism,
+        ),
+        beta="NUMBER | The failure probability of fastjoint.",
+        k_bar="N | Among how many of the most-voted items limited-domain chooses.",
+        noise="<gaussian|laplace> | The law of the noise of threshold. [default: the one with the lower threshold]",
+        assess="NUMBER | Spend this epsilon on top, for a bound on the error that uses these data.",
+        counts_epsilon="NUMBER | Spend this epsilon on top, for noisy counts of the items.",
+        counts_rho="NUMBER | In its place: a rho (zCDP), with --counts-delta.",
+        counts_delta="NUMBER | With --counts-rho: failure probability δ.",
+        others="Count the votes for all items that are not listed, too, with noise.",
+    )
+)
 """What a release is to hold and to promise."""
 
-FAMILY: Options = {
-    "by": Option(WHAT, "Release one list for each group: the columns of the groups, say country,week.", "COLUMNS"),
-    "groups": Option(
-        WHAT, "With --by: the public list of groups, with these columns. Else the domain has them.", "FILE"
-    ),
-    "groups_per_person": Option(
-        PRIVACY, "With --by: count each person in at most N groups. --votes-per-person is over all groups.", "N"
-    ),
-}
+FAMILY: Options = under(
+    WHAT,
+    by="COLUMNS | Release one list for each group: the columns of the groups, say country,week.",
+    groups="FILE | With --by: the public list of groups, with these columns. Else the domain has them.",
+) | under(
+    PRIVACY,
+    groups_per_person="N | With --by: count each person in at most N groups. --votes-per-person is over all groups.",
+)
 """Lists by group."""
 
-WEIGHTS: Options = {
-    "weight": Option(WHAT, "A column of numbers, such as minutes: each person adds them, not 1, to an item.", "COLUMN"),
-    "max_weight": Option(
-        PRIVACY, "With --weight: what one person adds to one item is cut at N. Choose it without the data.", "N"
-    ),
-}
+WEIGHTS: Options = under(
+    WHAT, weight="COLUMN | A column of numbers, such as minutes: each person adds them, not 1, to an item."
+) | under(
+    PRIVACY,
+    max_weight="N | With --weight: what one person adds to one item is cut at N. Choose it without the data.",
+)
 """Votes with weights."""
 
-WITHOUT_VOTES: Options = {
-    "by": Option(WHAT, "Lists by group: the columns of the groups.", "COLUMNS"),
-    "group_count": Option(WHAT, "Lists by group: how many groups there are.", "N"),
-    "weight_unit": Option(WHAT, "With --max-weight: what the weights count, say minutes.", "WORD"),
-    "without_domain": Option(WHAT, "There is no public list of items, so --delta is needed.", names=("--no-domain",)),
-    "groups_per_person": Option(PRIVACY, "Lists by group: at most N groups of each person count.", "N"),
-    "max_weight": Option(PRIVACY, "Votes have weights: one person adds at most N to one item.", "N"),
-}
+WITHOUT_VOTES: Options = under(
+    WHAT,
+    by="COLUMNS | Lists by group: the columns of the groups.",
+    group_count="N | Lists by group: how many groups there are.",
+    weight_unit="WORD | With --max-weight: what the weights count, say minutes.",
+    without_domain=Option("There is no public list of items, so --delta is needed.", names=("--no-domain",)),
+) | under(
+    PRIVACY,
+    groups_per_person="N | Lists by group: at most N groups of each person count.",
+    max_weight="N | Votes have weights: one person adds at most N to one item.",
+)
 """What else is asked of a release, where no votes and no groups are read."""
 
-READING: Options = {
-    "input_format": Option(
-        FILES, "The format of FILES, if their names do not show it; json is JSON lines.", kind=FileFormat
-    ),
-    "encoding": Option(FILES, "The encoding of FILES, say latin-1 or utf-16.", "NAME", "utf-8"),
-    "no_header": Option(FILES, "CSV FILES have no header; the columns are called 1, 2 and so on."),
-    "delimiter": Option(FILES, "The character between the fields of CSV FILES; write `tab` for a tab.", "CHARACTER"),
-}
+READING: Options = under(
+    FILES,
+    input_format=Option("The format of FILES, if their names do not show it; json is JSON lines.", kind=FileFormat),
+    encoding=Option("NAME | The encoding of FILES, say latin-1 or utf-16.", "utf-8"),
+    no_header="CSV FILES have no header; the columns are called 1, 2 and so on.",
+    delimiter="CHARACTER | The character between the fields of CSV FILES; write `tab` for a tab.",
+)
 """How files are read, if their names do not say it."""
 
 _READING_DOMAIN: Options = {
     f"domain_{name.removeprefix('input_')}": replace(
-        each, text=f"Like --{name.replace('_', '-')}, for the file of the domain."
+        each,
+        line="".join(each.line.rpartition(" | ")[:2]) + f"Like --{name.replace('_', '-')}, for the file of the domain.",
     )
     for name, each in READING.items()
 }
 
-SOURCE: Options = {
-    "files": Option(
+SOURCE: Options = (
+    under(
         ARGUMENTS,
-        "Votes: Parquet, CSV or JSON lines; files, folders, globs, addresses, or - for standard input.",
-        "FILES",
-        kind=list[str],
-    ),
-    "item": Option(WHAT, "The column that holds the item of a vote.", "COLUMN", REQUIRED),
-    "person": Option(WHAT, "The column that holds who voted.", "COLUMN"),
-    "count": Option(WHAT, "The column of counts, for a table that is counted already; replaces --person.", "COLUMN"),
-    "domain": Option(
+        files=Option(
+            "FILES | Votes: Parquet, CSV or JSON lines; files, folders, globs, addresses, or - for standard input.",
+            kind=list[str],
+        ),
+    )
+    | under(
         WHAT,
-        "The public list of all items that may be released, with or without votes. Without it, --delta is needed.",
-        "FILE",
-    ),
-    "domain_column": Option(WHAT, "The column of the domain that holds the items.", "COLUMN"),
-    "database": Option(FILES, "Query the votes from a DuckDB or SQLite file, or postgresql://...", "DATABASE"),
-    "sql": Option(FILES, "With --database: the query that gives the votes.", "QUERY"),
-    "domain_sql": Option(FILES, "With --database: the query that gives the domain; replaces --domain.", "QUERY"),
-    **READING,
-    **_READING_DOMAIN,
-    "memory_limit": Option(FILES, "The memory that DuckDB may use before it spills to disk, say 4GB.", "SIZE"),
-}
+        item=Option("COLUMN | The column that holds the item of a vote.", REQUIRED),
+        person="COLUMN | The column that holds who voted.",
+        count="COLUMN | The column of counts, for a table that is counted already; replaces --person.",
+        domain=(
+            "FILE | The public list of all items that may be released, with or without votes. Without it, --delta is "
+            "needed."
+        ),
+        domain_column="COLUMN | The column of the domain that holds the items.",
+    )
+    | under(
+        FILES,
+        database="DATABASE | Query the votes from a DuckDB or SQLite file, or postgresql://...",
+        sql="QUERY | With --database: the query that gives the votes.",
+        domain_sql="QUERY | With --database: the query that gives the domain; replaces --domain.",
+        memory_limit="SIZE | The memory that DuckDB may use before it spills to disk, say 4GB.",
+    )
+    | READING
+    | _READING_DOMAIN
+)
 """The votes and the domain: files, or queries on a database."""
 
-PRINTED: Options = {
-    "printed": Option(OUTPUT, "The format of what is printed.", kind=Format, default=Format.TABLE, names=("--format",))
-}
-FORCE: Options = {"force": Option(OUTPUT, "Overwrite files that exist.")}
-QUIET: Options = {
-    "quiet": Option(
-        OUTPUT,
-        "Print nothing but errors. Needs --output for select and check, --folder for demo.",
-        names=("--quiet", "-q"),
-    )
-}
+PRINTED: Options = under(
+    OUTPUT, printed=Option("The format of what is printed.", Format.TABLE, kind=Format, names=("--format",))
+)
+FORCE: Options = under(OUTPUT, force="Overwrite files that exist.")
+QUIET: Options = under(
+    OUTPUT,
+    quiet=Option(
+        "Print nothing but errors. Needs --output for select and check, --folder for demo.", names=("--quiet", "-q")
+    ),
+)
 
 
 def write_to(text: str, kind: Any = Path) -> Options:
     """Make the options of a command that writes what it finds."""
-    return {"output": Option(OUTPUT, text, "FILE", kind=kind, names=("--output", "-o")), **FORCE}
+    return under(OUTPUT, output=Option(f"FILE | {text}", kind=kind, names=("--output", "-o"))) | FORCE
 
 
 def read_request(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -38,6 +38,7 @@ from shortlist.cli.options import (
     describe_files,
     read_columns,
     read_sizes,
+    under,
     write_to,
 )
 from shortlist.errors import ParameterError
@@ -56,54 +57,60 @@ _ONLY_WIDE = ("ℓ1", "bound", "guarantee", "ρ")
 @command(
     app,
     _EXAMPLE,
-    {
-        "files": Option(
-            ARGUMENTS,
-            "Counts, one row for each item: public, past or invented ones. Parquet, CSV or JSON lines.",
-            "FILES",
+    under(
+        ARGUMENTS,
+        files=Option(
+            "FILES | Counts, one row for each item: public, past or invented ones. Parquet, CSV or JSON lines.",
             kind=list[str],
         ),
-        "k": Option(WHAT, "How many items the list is to have.", "N", REQUIRED, names=("-k", "--k")),
-        "item": Option(WHAT, "With FILES: the column of items.", "COLUMN"),
-        "count": Option(WHAT, "With FILES: the column of counts.", "COLUMN"),
-        "person": Option(None, "", "COLUMN"),
-        "like": Option(WHAT, "In place of FILES: invent counts of this shape.", "<zipf>"),
-        "exponent": Option(WHAT, "With --like: how fast counts fall with the rank. [default: 1]", "NUMBER"),
-        "items": Option(WHAT, "With --like: how many items there are.", "N"),
-        "people": Option(WHAT, "With --like: how many people vote.", "N"),
-        "votes_cast": Option(WHAT, "With --group-count: how many votes a person casts on average.", "NUMBER"),
-        "groups_visited": Option(WHAT, "With --group-count: in how many groups a person may vote.", "N"),
-        **{name: REQUEST[name] for name in ("unordered", "epsilon", "rho", "delta", "neighbours")},
-        "votes_per_person": Option(
-            PRIVACY,
-            "At most N votes of each person count, also in the counts given. With --like: N each, or 1.",
-            "N",
+    ),
+    under(
+        WHAT,
+        k=Option("N | How many items the list is to have.", REQUIRED, names=("-k", "--k")),
+        item="COLUMN | With FILES: the column of items.",
+        count="COLUMN | With FILES: the column of counts.",
+        like="<zipf> | In place of FILES: invent counts of this shape.",
+        exponent="NUMBER | With --like: how fast counts fall with the rank. [default: 1]",
+        items="N | With --like: how many items there are.",
+        people="N | With --like: how many people vote.",
+        votes_cast="NUMBER | With --group-count: how many votes a person casts on average.",
+        groups_visited="N | With --group-count: in how many groups a person may vote.",
+    ),
+    under(None, person="COLUMN | "),
+    {name: REQUEST[name] for name in ("unordered", "epsilon", "rho", "delta", "neighbours")},
+    under(
+        PRIVACY,
+        votes_per_person=(
+            "N | At most N votes of each person count, also in the counts given. With --like: N each, or 1."
         ),
-        **WITHOUT_VOTES,
-        "mechanism": Option(
-            ACCURACY,
-            "Forecast this mechanism of another package, too; may be repeated.",
-            "NAME",
+    ),
+    WITHOUT_VOTES,
+    under(
+        ACCURACY,
+        mechanism=Option(
+            "NAME | Forecast this mechanism of another package, too; may be repeated.",
             kind=list[str],
             complete=complete_mechanism,
         ),
-        "want": Option(
-            ACCURACY, 'Find the smallest epsilon for a wish: "recall 0.9", "exact 0.5" or "error 20".', "WISH"
-        ),
-        "draws": Option(ACCURACY, "How many lists are drawn for each mechanism.", "N", 400),
-        "budget_epsilon": Option(BUDGET, "A budget: how many such releases does it cover?", "NUMBER", "10"),
-        "budget_delta": Option(BUDGET, "The delta of that budget.", "NUMBER", "1e-6"),
-        **READING,
-        "sort": Option(
-            OUTPUT,
-            "What the mechanisms are sorted by, best first.",
-            "<recall|exact|error|total|bound|releases|name>",
+        want='WISH | Find the smallest epsilon for a wish: "recall 0.9", "exact 0.5" or "error 20".',
+        draws=Option("N | How many lists are drawn for each mechanism.", 400),
+    ),
+    under(
+        BUDGET,
+        budget_epsilon=Option("NUMBER | A budget: how many such releases does it cover?", "10"),
+        budget_delta=Option("NUMBER | The delta of that budget.", "1e-6"),
+    ),
+    READING,
+    under(
+        OUTPUT,
+        sort=Option(
+            "<recall|exact|error|total|bound|releases|name> | What the mechanisms are sorted by, best first.",
             "recall",
         ),
-        **write_to("Write a page to explore (.html), or the numbers (.json)."),
-        **PRINTED,
-        **QUIET,
-    },
+    ),
+    write_to("Write a page to explore (.html), or the numbers (.json)."),
+    PRINTED,
+    QUIET,
     summary="Forecast how good a list will be.",
 )
 def plan(

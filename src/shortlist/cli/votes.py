@@ -26,10 +26,10 @@ from shortlist.cli.options import (
     WEIGHTS,
     WHAT,
     Format,
-    Option,
     read_columns,
     read_request,
     read_source,
+    under,
     write_to,
 )
 from shortlist.cli.process import RELEASED_BEFORE, write_option
@@ -43,56 +43,56 @@ _SELECT = r"""shortlist select plays/*.parquet --person user_id --item track \
 _CHECK = r"""shortlist check plays/*.parquet --person user_id --item track \
     --domain catalogue.csv --output check.txt"""
 
-_TIME = {
-    "time": Option(WHAT, "The column of dates or timestamps: only votes of a public range of days count.", "COLUMN"),
-    "every": Option(
-        WHAT, "With --time: release one list for each period of the range.", "<day|week|month|quarter|year>"
+_TIME = under(
+    WHAT,
+    time="COLUMN | The column of dates or timestamps: only votes of a public range of days count.",
+    every="<day|week|month|quarter|year> | With --time: release one list for each period of the range.",
+    since="DAY | With --time: the first day of the range, say 2026-08-31, or a period.",
+    until="DAY | With --time: the last day of the range, say 2026-10-25, or a period.",
+    period="PERIOD | With --time, in place of a range: one period, say 2026-W36. Without --time, a note.",
+    time_zone="NAME | With --time: the zone of local dates, say Europe/Berlin. [default: UTC]",
+) | under(
+    PRIVACY,
+    per=(
+        "<day|week|month|quarter|year> | With --every: protect one person in one period, such as week, not the "
+        "whole person. Limits are for that, too."
     ),
-    "since": Option(WHAT, "With --time: the first day of the range, say 2026-08-31, or a period.", "DAY"),
-    "until": Option(WHAT, "With --time: the last day of the range, say 2026-10-25, or a period.", "DAY"),
-    "period": Option(
-        WHAT, "With --time, in place of a range: one period, say 2026-W36. Without --time, a note.", "PERIOD"
-    ),
-    "time_zone": Option(WHAT, "With --time: the zone of local dates, say Europe/Berlin. [default: UTC]", "NAME"),
-    "per": Option(
-        PRIVACY,
-        "With --every: protect one person in one period, such as week, not the whole person. Limits are for that, too.",
-        "<day|week|month|quarter|year>",
-    ),
-}
+)
 
 
 @command(
     app,
     _SELECT,
-    {
-        **SOURCE,
-        **REQUEST,
-        "label": Option(WHAT, "Carry these columns of the domain into the outputs, say title,artist.", "COLUMNS"),
-        **FAMILY,
-        **WEIGHTS,
-        "weight_unit": Option(WHAT, "What the weights count, say minutes. [default: the column]", "WORD"),
-        "people_epsilon": Option(
-            ACCURACY, "With --by: spend this epsilon on top, for a noisy number of people of each group.", "NUMBER"
-        ),
-        "min_people": Option(
-            ACCURACY, "With --people-epsilon: groups with fewer people, by that number, get no list.", "N"
-        ),
-        **_TIME,
-        "people": Option(ACCURACY, "How many people there are, if public: warns of useless lists.", "N"),
-        "ledger": Option(
-            BUDGET, "Charge the release to this budget, a file or postgresql://...; see `shortlist ledger`.", "LEDGER"
-        ),
-        "once": Option(
-            BUDGET, "With --ledger: release this key once. The same request gives the same release again, free.", "KEY"
-        ),
-        "note": Option(BUDGET, "What the release is for. The record and the ledger say it.", "TEXT"),
-        **write_to("Write the release: .json, .csv or .parquet; may be repeated.", list[Path]),
-        **PRINTED,
-        **QUIET,
-        "seed": Option(PRIVACY, "Make randomness repeatable, for tests; needs --insecure.", "N"),
-        "insecure": Option(PRIVACY, "Allow repeatable randomness. The release is marked as not secure."),
-    },
+    SOURCE,
+    REQUEST,
+    under(
+        WHAT,
+        label="COLUMNS | Carry these columns of the domain into the outputs, say title,artist.",
+        weight_unit="WORD | What the weights count, say minutes. [default: the column]",
+    ),
+    FAMILY,
+    WEIGHTS,
+    under(
+        ACCURACY,
+        people_epsilon="NUMBER | With --by: spend this epsilon on top, for a noisy number of people of each group.",
+        min_people="N | With --people-epsilon: groups with fewer people, by that number, get no list.",
+        people="N | How many people there are, if public: warns of useless lists.",
+    ),
+    _TIME,
+    under(
+        BUDGET,
+        ledger="LEDGER | Charge the release to this budget, a file or postgresql://...; see `shortlist ledger`.",
+        once="KEY | With --ledger: release this key once. The same request gives the same release again, free.",
+        note="TEXT | What the release is for. The record and the ledger say it.",
+    ),
+    write_to("Write the release: .json, .csv or .parquet; may be repeated.", list[Path]),
+    PRINTED,
+    QUIET,
+    under(
+        PRIVACY,
+        seed="N | Make randomness repeatable, for tests; needs --insecure.",
+        insecure="Allow repeatable randomness. The release is marked as not secure.",
+    ),
     summary="Release the k most-voted items.",
 )
 def select(
@@ -185,7 +185,7 @@ def _read_bits(seed: int | None, insecure: bool) -> Any:
         "groups": FAMILY["groups"],
         **_TIME,
         **WEIGHTS,
-        "show_values": Option(WHAT, "Show some items of the votes. They are private."),
+        **under(WHAT, show_values="Show some items of the votes. They are private."),
         **write_to("Write the check to a file that only you may read."),
         **QUIET,
     },
