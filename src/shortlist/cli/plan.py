@@ -149,7 +149,7 @@ def plan(
         asked["by"] = read_columns(asked["by"])
         reading, counts = [asked.pop(name) for name in READING], None
         if files:
-            from shortlist.planning.inputs import read_count_files
+            from shortlist.planning.counts import read_count_files
 
             step("Reading the counts")
             by = asked["by"] or ()
@@ -159,7 +159,7 @@ def plan(
             made.to_json(output, force=force)
         elif output is not None:
             made.to_html(output, force=force, progress=step)
-    if not made.histogram.invented:
+    if not made.planner.counts.invented:
         remark(NOT_PRIVATE)
     if output is not None:
         remark(f"wrote {output}")
@@ -201,12 +201,13 @@ def _print_plan(made: Plan) -> None:
 
     from shortlist.planning.advice import explain_answers
 
-    best, advice, wide, groups = made.best, made.advice, make_console().width >= _WIDE, made.constraints.groups
-    each = "" if groups is None else f" in each of {groups:,} groups"
+    best, advice, wide = made.best, made.advice, make_console().width >= _WIDE
+    counts, constraints = made.planner.counts, made.planner.constraints
+    each = "" if counts.groups is None else f" in each of {counts.groups:,} groups"
     budget = f"ε = {float(best.epsilon):g}" if best.rho is None else f"ρ = {float(best.rho):g}"
-    head = f"The top {best.k:,} of {made.histogram.d:,} items{each} at {budget}"
-    print_lines(f"{head}, from {made.histogram.source}", bold=True)
-    print_lines(f"Allowed: {made.constraints.describe()}.")
+    head = f"The top {best.k:,} of {counts.d:,} items{each} at {budget}"
+    print_lines(f"{head}, from {counts.source}", bold=True)
+    print_lines(f"Allowed: {constraints.describe()}.")
     # As wide as it is: a number that is cut off would be read as another number.
     columns = _list_columns(made, wide=wide)
     print_lines(make_table(columns, numbers=True), width=WIDEST)
@@ -246,7 +247,7 @@ def _print_heading(text: str) -> None:
 def _list_columns(made: Plan, *, wide: bool) -> dict[str, list[str]]:
     """List the columns of the forecasts that are shown."""
     hidden = {"range", *(() if wide else _ONLY_WIDE)}
-    if made.constraints.groups is not None and not wide:
+    if made.planner.constraints.groups is not None and not wide:
         hidden |= {"exact", "ℓ∞"}
     names = [name for name in next(iter(made.cells.values())) if name not in hidden]
     shown = {name: [row[name] for row in made.cells.values()] for name in names}
@@ -255,7 +256,7 @@ def _list_columns(made: Plan, *, wide: bool) -> dict[str, list[str]]:
 
 def _write_legend(made: Plan, columns: Collection[str]) -> str:
     """Say what each column is that is shown, and that a wider terminal shows more."""
-    promise, draws = str(made.budget.guarantee).partition(" for")[0], made.forecasts[0].draws
+    promise, draws = made.planner.promise, made.forecasts[0].draws
     meanings = {
         "groups": "groups, votes: at most so many of each person",
         "kept": "kept: the share of the votes that these limits leave",
