@@ -96,7 +96,7 @@ def create(*, path: str, quiet: bool, **budget: Any) -> None:
         remark(f"{words}{made.guarantee}; accounting: {' and '.join(made.list_left(Amount()))}")
         if made.accounting == "both":
             remark(f"limits: {made.write_left(Amount())}")
-    for statement in ledger.grants:
+    for statement in ledger.store.grants:
         print(statement)
 
 

@@ -156,7 +156,7 @@ def _say_what_is_left(release: Publication, named: str | None, *, before: bool) 
         if ledger is not None:
             period = None if ledger.calendar is None else ledger.verify(release).period
             left = ledger.write_left(period)
-            place = hide_secrets(named) if named else ledger.location
+            place = hide_secrets(named) if named else ledger.store.location
             what = f"released before as charge {release.charge:,} of" if before else "charged to"
             remark(f"{what} {place}: {release.guarantee}; left: {left}")
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
-from typing import Any
 
 from shortlist.errors import ParameterError, refuse_given
 from shortlist.ledger.budget import Budget
@@ -38,25 +37,17 @@ class Calendar:
 
     @classmethod
     def plan(
-        cls,
-        *,
-        per: str | None,
-        time_zone: str | None,
-        total_epsilon: Real | None,
-        total_delta: Real | None,
-        **shared: Any,
+        cls, *, per: str | None, time_zone: str | None, total: Budget | None, total_delta: Real | None
     ) -> Calendar | None:
         """Read the periods of a new ledger; None if it has none."""
         if per is None:
-            given = {"time_zone": time_zone, "total_epsilon": total_epsilon, "total_delta": total_delta}
+            given = {"time_zone": time_zone, "total_epsilon": total, "total_delta": total_delta}
             refuse_given(given, "`per`, the kind of the periods that have a budget each", hint="pass `per='week'`")
             return None
-        if total_epsilon is None:
+        if total is None:
             refuse_given({"total_delta": total_delta}, "`total_epsilon`")
-        zone, total = UTC_ZONE if time_zone is None else time_zone, None
+        zone = UTC_ZONE if time_zone is None else time_zone
         read_zone(zone)
-        if total_epsilon is not None:
-            total = Budget.plan(epsilon=total_epsilon, delta=total_delta or 0, prefix="total_", **shared)
         return cls(every=Every.read(per, name="per"), time_zone=zone, total=total)
 
     def name_unit(self, unit: str) -> str:

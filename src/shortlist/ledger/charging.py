@@ -11,15 +11,16 @@ import os
 import pwd
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from shortlist import ledger as package
 from shortlist.atomic_files import write_whole
-from shortlist.errors import LedgerError, ParameterError, ShortlistError
+from shortlist.errors import LedgerError, ParameterError, ShortlistError, refuse_given
 from shortlist.exact.bits import Bits, is_secure, read_bits
 from shortlist.ledger.budget import Amount, Budget, add_up
 from shortlist.ledger.calendar import Calendar
@@ -72,7 +73,7 @@ class Ledger:
     19/2 19
     """
 
-    __slots__ = ("_last", "_store", "budget", "calendar", "id", "population")
+    __slots__ = ("_last", "budget", "calendar", "id", "population", "store")
 
     id: str
     """The random identifier of the ledger. A record names the ledger that it was charged to by it."""
@@ -83,7 +84,8 @@ class Ledger:
     """The periods that have a budget each, with the total over all of them; None if the ledger has no periods."""
     population: str | None
     """Whose data the ledger is for."""
-    _store: Store
+    store: Store
+    """Where the ledger is kept: its `location`, and the `grants` that let others use it on a server."""
     _last: int
 
     def __init__(self, *wrong: Any, **parameters: Any) -> None:
@@ -127,23 +129,20 @@ class Ledger:
         """
         if epsilon is None:
             raise ParameterError("`epsilon` must be given", hint="it is what all releases may have together")
-        shared: dict[str, Any] = {
-            "accounting": accounting,
-            "basic_share": basic_share,
-            "rho_delta_share": rho_delta_share,
-            "neighbours": neighbours,
-        }
-        calendar = Calendar.plan(
-            per=per,
-            time_zone=time_zone,
-            total_epsilon=total_epsilon,
-            total_delta=delta if total_delta is None and total_epsilon is not None else total_delta,
-            unit=unit,
-            **shared,
+        plan = partial(
+            Budget.plan,
+            accounting=accounting,
+            basic_share=basic_share,
+            rho_delta_share=rho_delta_share,
+            neighbours=neighbours,
         )
-        protected = unit if calendar is None else calendar.name_unit(unit)
-        budget = Budget.plan(epsilon=epsilon, delta=delta, unit=protected, **shared)
-        if calendar is not None and calendar.total and calendar.total.guarantee.epsilon < budget.guarantee.epsilon:
+        total = None
+        if total_epsilon is not None:
+            allowed = delta if total_delta is None else total_delta
+            total = plan(epsilon=total_epsilon, delta=allowed, unit=unit, prefix="total_")
+        calendar = Calendar.plan(per=per, time_zone=time_zone, total=total, total_delta=total_delta)
+        budget = plan(epsilon=epsilon, delta=delta, unit=unit if calendar is None else calendar.name_unit(unit))
+        if total is not None and total.guarantee.epsilon < budget.guarantee.epsilon:
             raise ParameterError("`total_epsilon` must be at least `epsilon`, which is for one period")
         row: Row = {
             "id": 1,
@@ -164,8 +163,8 @@ class Ledger:
         cut later, this is also how long the ledger tries to reach it again.
         """
         ledger = cls.__new__(cls)
-        ledger._store, ledger._last = _locate(path, timeout), 0
-        with ledger._store.open() as transaction:
+        ledger.store, ledger._last = _locate(path, timeout), 0
+        with ledger.store.open() as transaction:
             ledger.id, ledger.budget, ledger.calendar, ledger.population = read_budget(transaction)
         return ledger
 
@@ -178,17 +177,7 @@ class Ledger:
     @property
     def path(self) -> Path | None:
         """The file of the ledger. A ledger on a server has none."""
-        return self._store.path if isinstance(self._store, File) else None
-
-    @property
-    def location(self) -> str:
-        """Where the ledger is: the path of its file, or its address without user and password."""
-        return self._store.location
-
-    @property
-    def grants(self) -> tuple[str, ...]:
-        """The SQL that lets others use a ledger on a server: the role publisher charges, the role auditor reads."""
-        return self._store.grants
+        return self.store.path if isinstance(self.store, File) else None
 
     @property
     def charges(self) -> tuple[Charge, ...]:
@@ -218,8 +207,7 @@ class Ledger:
 
     def spent_in(self, period: str | date) -> Amount:
         """The sum of the charges of one period."""
-        only = self._read_period(period)
-        return self._run(lambda transaction: add_up(read_sums(transaction, self.budget, only)))
+        return self._list_budgets(period)[0].spent
 
     def left_in(self, period: str | date) -> Amount:
         """What is left of the budget of one period. The total may have less."""
@@ -227,27 +215,17 @@ class Ledger:
 
     def write_left(self, period: str | date | None = None) -> str:
         """Write what is left of the budget, or of those of a period and of the total."""
-        only = self._read_period(period)
-        budgets = self._run(lambda transaction: list(self._read_budgets(transaction, only)))
-        if self.calendar is None:
-            (_, budget, spent) = budgets[0]
-            return budget.write_left(spent)
-        return "; ".join(f"of {name}: {budget.write_left(spent)}" for name, budget, spent in budgets)
+        left = {name: budget.write_left(spent) for name, budget, spent in self._list_budgets(period)}
+        return "; ".join(text if self.calendar is None else f"of {name}: {text}" for name, text in left.items())
 
     def afford(self, release: Mechanism | Guarantee, period: str | date | None = None) -> int:
         """Count how many more releases like this one are covered: in a period, or in one without charges."""
-        stated, only = self._restate(release), self._read_period(period)
-        return self._run(
-            lambda transaction: min(
-                budget.afford(spent, replace(stated, unit=budget.guarantee.unit))
-                for _, budget, spent in self._read_budgets(transaction, only)
-            )
-        )
+        stated = self._restate(release)
+        return min(each.budget.afford(each.spent, each.restate(stated)) for each in self._list_budgets(period))
 
     def refuse_uncovered(self, release: Mechanism | Guarantee, period: str | date | None = None) -> None:
         """Refuse a release that is not covered: in a period, or in one without charges. Nothing is charged."""
-        stated, only = self._restate(release), self._read_period(period)
-        self._run(lambda transaction: self._check_budgets(transaction, stated, only))
+        _check_budgets(self._list_budgets(period), self._restate(release))
 
     def charge(
         self,
@@ -350,9 +328,9 @@ class Ledger:
 
         return self._run(note, write=True)
 
-    def recall(self, once: Once) -> Publication | None:
+    def recall(self, once: Once | None) -> Publication | None:
         """Give the release that is stored under a key again, for the same request. Another request is refused."""
-        return self._run(once.recall)
+        return None if once is None else self._run(once.recall)
 
     def report(
         self,
@@ -417,17 +395,17 @@ class Ledger:
 
         Refuse the store if it was replaced by another ledger, or by an earlier copy: it would pay again.
         """
-        end = time.monotonic() + self._store.timeout
+        end = time.monotonic() + self.store.timeout
         while True:
             seen = self._last  # before the transaction: other threads may charge meanwhile
             try:
-                with self._store.open(write=write) as transaction:
+                with self.store.open(write=write) as transaction:
                     last = find_last(transaction)
                     opened = (self.id, self.budget, self.calendar, self.population)
                     if read_budget(transaction) != opened or last < seen:
                         raise LedgerError(
                             "the ledger must be the one that was opened",
-                            f"{self.location!r} is another one now, or an earlier copy",
+                            f"{self.store.location!r} is another one now, or an earlier copy",
                             hint="open it again",
                         )
                     self._last = max(self._last, last)
@@ -470,34 +448,43 @@ class Ledger:
         """Refuse a release that a budget does not cover, or whose votes have times of another column or kind."""
         if period is not None:
             check_times(transaction, times)
-        self._check_budgets(transaction, stated, period)
+        _check_budgets(self._read_budgets(transaction, period), stated)
 
-    def _check_budgets(self, transaction: Transaction, stated: Guarantee, period: Period | None) -> None:
-        for name, budget, spent in self._read_budgets(transaction, period):
-            needed = replace(stated, unit=budget.guarantee.unit)
-            if not budget.afford(spent, needed):
-                raise budget.refuse(spent, needed, name)
+    def _list_budgets(self, period: str | date | None) -> list[_Spending]:
+        """Read the budgets that must cover a release of a period, or of one without charges."""
+        if period is not None and self.calendar is None:
+            raise ParameterError("`period` must go with a ledger that has periods", "this one has one budget for all")
+        only = None if period is None or self.calendar is None else self.calendar.read(period)
+        return self._run(lambda transaction: self._read_budgets(transaction, only))
 
-    def _read_budgets(self, transaction: Transaction, period: Period | None) -> Iterator[tuple[str, Budget, Amount]]:
-        """Read the budgets that must cover a release: how each is called, and what is spent of it.
-
-        In a ledger with periods, a period that is not named has no charges.
-        """
+    def _read_budgets(self, transaction: Transaction, period: Period | None) -> list[_Spending]:
+        """Read the budgets that must cover a release. Where there are periods, one that is not named has no charges."""
         everything = add_up(read_sums(transaction, self.budget))
         if self.calendar is None:
-            yield "the budget", self.budget, everything
-        else:
-            spent = Amount() if period is None else add_up(read_sums(transaction, self.budget, period))
-            yield f"the budget of {f'each {self.calendar.every}' if period is None else period}", self.budget, spent
-            if self.calendar.total is not None:
-                yield "the total budget", self.calendar.total, everything
+            return [_Spending("the budget", self.budget, everything)]
+        spent = Amount() if period is None else add_up(read_sums(transaction, self.budget, period))
+        name = f"the budget of {f'each {self.calendar.every}' if period is None else period}"
+        total = [] if self.calendar.total is None else [_Spending("the total budget", self.calendar.total, everything)]
+        return [_Spending(name, self.budget, spent), *total]
 
-    def _read_period(self, period: str | date | None) -> Period | None:
-        if period is None:
-            return None
-        if self.calendar is None:
-            raise ParameterError("`period` must go with a ledger that has periods", "this one has one budget for all")
-        return self.calendar.read(period)
+
+class _Spending(NamedTuple):
+    """A budget that must cover a release: how it is called, and what is spent of it."""
+
+    name: str
+    budget: Budget
+    spent: Amount
+
+    def restate(self, guarantee: Guarantee) -> Guarantee:
+        """State the guarantee of a release for the unit of this budget."""
+        return replace(guarantee, unit=self.budget.guarantee.unit)
+
+
+def _check_budgets(budgets: Iterable[_Spending], guarantee: Guarantee) -> None:
+    for each in budgets:
+        needed = each.restate(guarantee)
+        if not each.budget.afford(each.spent, needed):
+            raise each.budget.refuse(each.spent, needed, each.name)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -532,40 +519,27 @@ class Account:
         """The release of another run that the ledger has for the key. It is handed out in place of a new one."""
         return None if self.stored is None or self.stored.charge == self.number else self.stored
 
-    def open(self) -> None:
-        """Look for the release that the ledger has for the key already. Else refuse one that it does not cover."""
-        if self.ledger is None:
-            if self.once is not None:
-                raise ParameterError("`once` must go with `ledger`, which keeps the release")
-            return
-        package.latest = self
-        self.stored = None if self.once is None else self.ledger.recall(self.once)
-        if self.stored is None:
-            self.ledger.check(self.terms.mechanism, self.terms.guarantee, **self._said)
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What the ledger is to charge, as far as it is known before the table is looked at."""
+        about = {"bits": self.bits, "note": self.note, "period": self.days, "time": self.time}
+        return {"mechanism": self.terms.mechanism, "guarantee": self.terms.guarantee, **about}
 
     def charge(self, d: int, time_kind: str | None = None) -> None:
         """Charge the release, unless there are too few items for it, or it was made before."""
         if self.ledger is None:
             return
-        terms = self.terms
-        terms.mechanism.check_size(d)
+        self.terms.mechanism.check_size(d)
         try:
             self._charge = self.ledger.charge(
-                terms.mechanism,
-                terms.guarantee,
-                parameters={**terms.parameters, "persons_counted": terms.persons_counted},
+                **self.asked,
+                parameters={**self.terms.parameters, "persons_counted": self.terms.persons_counted},
                 identifier=self.id,
                 once=self.once,
                 time_kind=time_kind,
-                **self._said,
             )
         except ReleasedBeforeError:
-            self.stored = None if self.once is None else self.ledger.recall(self.once)
-
-    @property
-    def _said(self) -> dict[str, Any]:
-        """What the ledger is to charge, beside the mechanism and the guarantee."""
-        return {"bits": self.bits, "note": self.note, "period": self.days, "time": self.time}
+            self.stored = self.ledger.recall(self.once)
 
     def find_charge(self) -> int | None:
         """Find the number of the charge in the ledger, also if the run was interrupted while it was charged."""
@@ -607,7 +581,13 @@ def open_account(ledger: Ledger | PathLike | None, terms: Terms, **said: Any) ->
     """
     account = Account(terms=terms, ledger=require_ledger(ledger), **said)
     encode_parameters(terms.parameters)  # a release whose record cannot be written is refused before it is paid
-    account.open()
+    if account.ledger is None:
+        refuse_given({"once": account.once}, "`ledger`, which keeps the release")
+        return account
+    package.latest = account
+    account.stored = account.ledger.recall(account.once)
+    if account.stored is None:
+        account.ledger.check(**account.asked)
     return account
 
 
@@ -624,7 +604,7 @@ def require_ledger(ledger: Ledger | PathLike | None) -> Ledger | None:
         raise LedgerError(f"{package.VARIABLE} must name a ledger", "it is empty")
     if given is None:
         return Ledger.open(named)
-    if not given._store.is_same(_locate(named, _TIMEOUT)):
+    if not given.store.is_same(_locate(named, _TIMEOUT)):
         raise LedgerError(f"`ledger` must be the one that {package.VARIABLE} names", "it is another one")
     return given
 
