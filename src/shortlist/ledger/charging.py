@@ -32,12 +32,12 @@ from shortlist.ledger.rows import (
     Row,
     Store,
     Transaction,
-    check_times,
     find_last,
     insert,
     read_budget,
     read_charges,
     read_sums,
+    refuse_other_times,
     write_budget,
     write_guarantee,
 )
@@ -447,7 +447,7 @@ class Ledger:
     def _check_covered(self, transaction: Transaction, stated: Guarantee, period: Period | None, times: Row) -> None:
         """Refuse a release that a budget does not cover, or whose votes have times of another column or kind."""
         if period is not None:
-            check_times(transaction, times)
+            refuse_other_times(transaction, times)
         _check_budgets(self._read_budgets(transaction, period), stated)
 
     def _list_budgets(self, period: str | date | None) -> list[_Spending]:

@@ -245,7 +245,7 @@ def read_sums(
             yield _read_guarantee(row, budget), row["times"]
 
 
-def check_times(transaction: Transaction, times: Row) -> None:
+def refuse_other_times(transaction: Transaction, times: Row) -> None:
     """Refuse a column of times that is not that of earlier charges, or holds another kind of times."""
     query = (
         "SELECT time_column, time_kind FROM charge WHERE time_column <> :time_column OR time_kind <> :time_kind "
