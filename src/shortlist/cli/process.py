@@ -61,10 +61,10 @@ _WORDS = {
 """Parameters whose option is not called like them."""
 _TRACEBACK = "SHORTLIST_TRACEBACK"
 _UNWRITTEN = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF}
-_DEFAULTS = {
-    getattr(signal, name): signal.default_int_handler if name == "SIGINT" else signal.SIG_DFL
-    for name in ("SIGINT", "SIGTERM", "SIGHUP")
-    if hasattr(signal, name)
+_DEFAULTS: dict[signal.Signals, Any] = {
+    signal.SIGINT: signal.default_int_handler,
+    signal.SIGTERM: signal.SIG_DFL,
+    signal.SIGHUP: signal.SIG_DFL,
 }
 _SECONDS_FOR_REMOVAL = 5.0
 

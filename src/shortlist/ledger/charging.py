@@ -547,9 +547,9 @@ class Account:
 
     def describe(self) -> dict[str, Any]:
         """Describe when the release was charged or asked for, what for, and by which charge it was paid."""
-        said = {"id": self.id, "note": self.note, "period": self.period}
+        said = {"id": self.id, "note": self.note, "period": self.period, "made": self.made}
         if self.ledger is None or self._charge is None:
-            return {**said, "made": self.made}
+            return said
         paid = {"population": self.ledger.population, "ledger": self.ledger.id, "charge": self._charge.number}
         return {**said, **paid, "made": self._charge.made}
 
