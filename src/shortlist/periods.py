@@ -131,12 +131,10 @@ def list_periods(since: date, until: date, every: Every) -> tuple[Period, ...]:
     >>> [str(each) for each in list_periods(date(2026, 1, 1), date(2026, 3, 31), Every.MONTH)]
     ['2026-01', '2026-02', '2026-03']
     """
-    found, period = [], Period.of(since, every)
-    while True:
-        found.append(period)
-        if period.end > until.toordinal():
-            return tuple(found)
-        period = Period(every, date.fromordinal(period.end))
+    found = [Period.of(since, every)]
+    while found[-1].end <= until.toordinal():
+        found.append(Period(every, date.fromordinal(found[-1].end)))
+    return tuple(found)
 
 
 # A public range of days

@@ -25,6 +25,22 @@ REQUIRED = inspect.Parameter.empty
 """The default of an option that must be given."""
 
 
+def _read_number(text: object) -> Any:
+    return int(str(text)) if re.fullmatch(r"\s*-?\d{1,99}\s*", str(text)) else text
+
+
+def _read_columns(names: object) -> list[str]:
+    """Read the names of columns.
+
+    >>> _read_columns("country, week")
+    ['country', 'week']
+    """
+    return [column.strip() for column in str(names).split(",")]
+
+
+_READERS = {"N": _read_number, "N|auto": _read_number, "COLUMNS": _read_columns}
+
+
 class Format(StrEnum):
     """How a result is printed."""
 
@@ -47,8 +63,8 @@ class Option:
 
     A line is what a value looks like, and what it means: `N | How many items to release.` Without the former, it is a
     flag, unless it has a `kind`. The option is called like the parameter of the library, unless `names` says otherwise.
-    Without a heading, it is hidden. A value N is a whole number. Another text is passed on, and the library refuses it
-    with the name of the parameter.
+    Without a heading, it is hidden. A value N is a whole number, and COLUMNS are names. Another text is passed on, and
+    the library refuses it with the name of the parameter.
     """
 
     line: str
@@ -62,8 +78,8 @@ class Option:
         """Describe the option as Typer reads it."""
         metavar, _, text = self.line.rpartition(" | ")
         settings: dict[str, Any] = {"help": text, "metavar": metavar or None, "autocompletion": self.complete}
-        if metavar in ("N", "N|auto"):
-            settings["parser"] = _read_number
+        if metavar in _READERS:
+            settings["parser"] = _READERS[metavar]
         if self.heading == ARGUMENTS:
             info = typer.Argument(show_default=False, **settings)
         else:
@@ -271,15 +287,6 @@ def read_sizes(k: object) -> Any:
     return int(first) if last is None else (int(first), int(last))
 
 
-def read_columns(names: str | None) -> list[str] | None:
-    """Read the names of columns.
-
-    >>> read_columns("country, week")
-    ['country', 'week']
-    """
-    return None if names is None else [column.strip() for column in names.split(",")]
-
-
 def read_source(given: Mapping[str, Any]) -> dict[str, Any]:
     """Put votes and a domain in the place of the options that describe them. The domain is None if there is none."""
     asked = dict(given)
@@ -317,7 +324,3 @@ def describe_files(
         header=not no_header,
         delimiter="\t" if delimiter == "tab" else delimiter,
     )
-
-
-def _read_number(text: object) -> Any:
-    return int(str(text)) if re.fullmatch(r"\s*-?\d{1,99}\s*", str(text)) else text

@@ -36,7 +36,6 @@ from shortlist.cli.options import (
     Option,
     complete_mechanism,
     describe_files,
-    read_columns,
     read_sizes,
     under,
     write_to,
@@ -146,7 +145,6 @@ def plan(
         from shortlist.planning.plan import plan as make_plan
 
         size: Any = read_sizes(k)
-        asked["by"] = read_columns(asked["by"])
         reading, counts = [asked.pop(name) for name in READING], None
         if files:
             from shortlist.planning.counts import read_count_files

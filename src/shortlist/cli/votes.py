@@ -26,7 +26,6 @@ from shortlist.cli.options import (
     WEIGHTS,
     WHAT,
     Format,
-    read_columns,
     read_request,
     read_source,
     under,
@@ -128,8 +127,6 @@ def select(
         from shortlist.selection import select as select_from
 
         warnings.simplefilter("ignore", UsefulnessWarning)  # printed as remarks below
-        for name in ("label", "by"):
-            asked[name] = read_columns(asked[name])
         release = select_from(**read_source(read_request(asked)), bits=bits, progress=step)
     for path in outputs:
         write = {".json": release.to_json, ".csv": release.to_csv, ".parquet": release.to_parquet}[path.suffix.lower()]
@@ -206,7 +203,7 @@ def check(*, output: Path | None, force: bool, quiet: bool, **asked: Any) -> Non
     with show_progress() as step:
         from shortlist.votes.check import check as check_votes
 
-        asked["by"] = read_columns(asked["by"]) or ()
+        asked["by"] = asked["by"] or ()
         found = check_votes(**read_source(asked), progress=step)
     if output is None:
         print(found.write(write_option))
