@@ -133,7 +133,7 @@ QUICK_SPARK = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
 }
-"""Compiling the many small queries would take longer than running them."""
+"""Compiling many small queries takes longer than running them."""
 HUGE = Decimal("1e999999")
 ODDITIES = [float("nan"), -0.0, 7.0, Decimal("1.5"), Decimal("sNaN"), [7], {"a": 1}, object(), 7 + 0j, np.int8(7),
             np.datetime64("2024-02-29T12:30"), datetime(1, 1, 1, tzinfo=UTC), "\ud800", 10**400, HUGE,
