@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from shortlist.ledger import Ledger
     from shortlist.planning.plan import Plan, plan
     from shortlist.privacy import Guarantee, compose
-    from shortlist.release import GroupList, Release, ReleaseFamily, UsefulnessWarning
+    from shortlist.release import GroupList, Release, ReleaseFamily
     from shortlist.selection import Selector, prepare, select, top_k
+    from shortlist.usefulness import UsefulnessWarning
     from shortlist.votes import Query
     from shortlist.votes.check import Check, check
     from shortlist.votes.files import Files
@@ -71,8 +72,9 @@ _HOMES = {
     "ledger": ["Ledger"],
     "planning.plan": ["Plan", "plan"],
     "privacy": ["Guarantee", "compose"],
-    "release": ["GroupList", "Release", "ReleaseFamily", "UsefulnessWarning"],
+    "release": ["GroupList", "Release", "ReleaseFamily"],
     "selection": ["Selector", "prepare", "select", "top_k"],
+    "usefulness": ["UsefulnessWarning"],
     "votes": ["Query"],
     "votes.check": ["Check", "check"],
     "votes.files": ["Files"],

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property, lru_cache
 from itertools import groupby
+from typing import Any
 from zoneinfo import ZoneInfo
 
-from shortlist.errors import ParameterError
+from shortlist.errors import ParameterError, refuse_given
 from shortlist.privacy.numbers import Choice, quote
 from shortlist.safe_text import join_words
 
@@ -177,6 +178,9 @@ class Span:
                 object.__setattr__(self, name, Every.read(getattr(self, name), name=name))
         if self.since > self.until:
             raise ParameterError("`since` must not be after `until`", f"{self.since} is after {self.until}")
+        if self.time_zone is not None and not isinstance(self.time_zone, str):
+            kind = type(self.time_zone).__name__
+            raise ParameterError("`time_zone` must be the name of a zone, as text", f"not {kind}")
         if self.time_zone is not None:
             read_zone(self.time_zone)
         if self.every is None:
@@ -272,12 +276,12 @@ def _check_boundary(name: str, day: date, period: Period) -> None:
 def read_span(
     *,
     time: object,
-    every: object = None,
+    every: Any = None,
     since: object = None,
     until: object = None,
     period: object = None,
-    per: object = None,
-    time_zone: object = None,
+    per: Any = None,
+    time_zone: Any = None,
 ) -> Span | None:
     """Read which votes count by their time; None if no column of times is named. Then a period is only a note.
 
@@ -288,11 +292,9 @@ def read_span(
     shortlist.errors.ParameterError: since must be the first day of a week, not 2026-09-01.
     Hint: pass since='2026-08-31' or since='2026-09-07'
     """
-    given = {"every": every, "since": since, "until": until, "per": per, "time_zone": time_zone}
     if time is None:
-        for name, value in given.items():
-            if value is not None:
-                raise ParameterError(f"`{name}` must go with `time`, the column of dates or times of the votes")
+        given = {"every": every, "since": since, "until": until, "per": per, "time_zone": time_zone}
+        refuse_given(given, "`time`, the column of dates or times of the votes")
         return None
     if not isinstance(time, str):
         raise ParameterError("`time` must be the name of a column, as text", f"not {type(time).__name__}")
@@ -314,17 +316,10 @@ def read_span(
     return Span(
         since=whole.first if whole else date.min if since is None else Period.read(since, name="since").first,
         until=whole.last if whole else date.max if until is None else Period.read(until, name="until").last,
-        every=None if every is None else Every.read(str(every), name="every"),
-        per=None if per is None else Every.read(str(per), name="per"),
-        time_zone=None if time_zone is None else _read_zone_name(time_zone),
+        every=every,
+        per=per,
+        time_zone=time_zone,
     )
-
-
-def _read_zone_name(name: object) -> str:
-    if not isinstance(name, str):
-        raise ParameterError("`time_zone` must be the name of a zone, as text", f"not {type(name).__name__}")
-    read_zone(name)
-    return name
 
 
 @lru_cache(maxsize=16)

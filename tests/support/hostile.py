@@ -133,7 +133,7 @@ QUICK_SPARK = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
 }
-"""Compiling the many small queries would take longer than running them."""
+"""Compiling many small queries takes longer than running them."""
 HUGE = Decimal("1e999999")
 ODDITIES = [float("nan"), -0.0, 7.0, Decimal("1.5"), Decimal("sNaN"), [7], {"a": 1}, object(), 7 + 0j, np.int8(7),
             np.datetime64("2024-02-29T12:30"), datetime(1, 1, 1, tzinfo=UTC), "\ud800", 10**400, HUGE,
@@ -476,11 +476,24 @@ def hold_polars(data):
 
 
 def hold_parquet(data, folder):
+    """Two files. In half of the tables, the types of the second are what a writer makes of a row of gaps."""
     from pyarrow import parquet
 
-    path = folder / f"{next(NUMBERS)}.parquet"
-    parquet.write_table(pa.table(data), path)
-    return path
+    table, paths = pa.table(data), [folder / f"{next(NUMBERS)}.parquet" for _ in range(2)]
+    half = len(table) // 2
+    second = {name: infer(column, gaps=len(table) % 2) for name, column in zip(data, table[half:].columns, strict=True)}
+    parquet.write_table(table[:half], paths[0])
+    parquet.write_table(pa.table(second), paths[1])
+    return paths
+
+
+def infer(column, *, gaps):
+    """A column and some gaps, as pandas writes them: whole numbers as floats, gaps alone without a type."""
+    made = pa.concat_arrays([*column.cast(column.type).chunks, pa.nulls(gaps, column.type)])
+    if gaps and made.null_count == len(made):
+        return pa.nulls(len(made))
+    exact = pa.types.is_integer(made.type) and all(abs(each) < 2**53 for each in made.drop_null().to_pylist())
+    return made.cast(pa.float64()) if gaps and exact else made
 
 
 def hold_duckdb(data, connection):

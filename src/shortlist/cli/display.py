@@ -148,7 +148,8 @@ def write_release(release: Publication, path: Path, *, force: bool) -> None:
 
 def print_release(release: Publication, form: Format) -> None:
     """Print a release on stdout. JSON and CSV are what the files hold."""
-    from shortlist.release import NOT_SECURE, make_columns, write_csv
+    from shortlist.caption import NOT_SECURE
+    from shortlist.release import make_columns, write_csv
 
     if stdout_is_closed():
         return

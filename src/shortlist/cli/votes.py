@@ -126,8 +126,8 @@ def select(
     bits, outputs = _read_bits(seed, insecure), output or []
     check_outputs(outputs, force=force, quiet=quiet, once=asked["once"] is not None)
     with show_progress() as step, warnings.catch_warnings():
-        from shortlist.release import UsefulnessWarning, find_warnings
         from shortlist.selection import select as select_from
+        from shortlist.usefulness import UsefulnessWarning, find_warnings
 
         warnings.simplefilter("ignore", UsefulnessWarning)  # printed as remarks below
         for name in ("label", "by"):

@@ -45,8 +45,9 @@ from shortlist.periods import Period, Span
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, quote
 from shortlist.record import compute_hash, encode_parameters
-from shortlist.release import Publication, draw_identifier, read_clock, show_warning
+from shortlist.release import Publication, draw_identifier, read_clock
 from shortlist.terms import Terms, check_text
+from shortlist.usefulness import show_warning
 from shortlist.version import __version__
 
 _Result = TypeVar("_Result")

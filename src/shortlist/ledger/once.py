@@ -16,6 +16,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 from shortlist.errors import LedgerError, ParameterError
@@ -102,6 +103,8 @@ def _describe(value: Any, *, rows: bool = False) -> Any:
         return value
     if isinstance(value, os.PathLike):
         return os.fsdecode(value)
+    if isinstance(value, date):
+        return str(value)
     if type(value).__name__ in _NAMED:
         return repr(value)
     if isinstance(value, list | tuple) and (not rows or all(isinstance(each, str | os.PathLike) for each in value)):

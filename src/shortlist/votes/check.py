@@ -16,7 +16,7 @@ from shortlist.periods import read_span
 from shortlist.safe_text import escape, escape_surrogates
 from shortlist.votes.dialects import DUCKDB
 from shortlist.votes.domain import Domain
-from shortlist.votes.duckdb import Workspace, write_count_reader
+from shortlist.votes.duckdb import Workspace, write_count_reader, write_person_text
 from shortlist.votes.failures import register_engine, strip_context, translate_errors
 from shortlist.votes.libraries import import_optional
 from shortlist.votes.matching import NO_ROW, Lookup, can_match, make_key_table
@@ -315,8 +315,9 @@ def _fill(workspace: Workspace, table: str, votes: Rows, request: Request) -> Fa
     # Replaced: a file with bad lines is read a second time.
     connection.execute(f"CREATE OR REPLACE TEMP TABLE {table} ({columns}{numbers})")
     if isinstance(votes, TypedRows):
-        _match_rows(connection, votes, request).insert_into(table)
-        return votes.family
+        for part in (votes, *votes.more):
+            _match_rows(connection, part, request).insert_into(table)
+        return next((part.family for part in (votes, *votes.more) if part.family is not None), None)
     pa, lookups = import_optional("pyarrow"), [Lookup(public) for _, public, _ in request.match([None])]
     moments = [MomentLookup(span) for span in request.moments.values()]
     read = partial(read_weight, largest=LARGEST_WEIGHT)
@@ -353,15 +354,18 @@ def _match_rows(connection: Any, votes: TypedRows, request: Request) -> Any:
         weight = DUCKDB.write_weight(column, kinds[column], request.find_kind(votes.types, column)[1], LARGEST_WEIGHT)
     plain = plain.project(f"*, {period} AS period, {weight} AS weight")
     for column, public, (kept, family) in request.match(votes.types):
-        fits = family is not None and can_match(public.family, family)
+        if family is None or not can_match(public.family, family):
+            plain = plain.project(f"*, CAST(NULL AS BIGINT) AS number_of_{column}")
+            continue
         keys = connection.from_arrow(make_key_table(public, kept, family)).set_alias("k")
-        joined = plain.set_alias("v").join(keys, f"v.{column} = k.key" if fits else "false", how="left")
+        joined = plain.set_alias("v").join(keys, f"v.{column} = k.key", how="left")
         plain = joined.project(f'v.*, "row" AS number_of_{column}')
     has_item, has_person = (DUCKDB.is_present(each, kinds[each]) for each in ("item", "other"))
+    person = f"CASE WHEN {has_person} THEN {write_person_text(kinds['other'])} END"
     numbers = ", ".join(("weight", "period", *(f"number_of_{name}" for name in groups)))
     return plain.project(
         f"number_of_item, CASE WHEN number_of_item IS NULL THEN CAST(item AS VARCHAR) END, NOT {has_item}, "
-        f"CASE WHEN {has_person} THEN CAST(other AS VARCHAR) END, {write_count_reader(kinds['other'])}, {numbers}"
+        f"{person}, {write_count_reader(kinds['other'])}, {numbers}"
     )
 
 

@@ -13,8 +13,9 @@ import shutil
 import stat
 import tempfile
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing, suppress
+from dataclasses import replace
 from datetime import UTC
 from functools import partial
 from pathlib import Path
@@ -24,7 +25,7 @@ from shortlist.errors import DataError, ParameterError
 from shortlist.privacy.numbers import quote
 from shortlist.votes.dialects import DUCKDB, NO_COUNT, SEVERAL_COUNTS
 from shortlist.votes.failures import end_in, register_engine, translate_errors
-from shortlist.votes.files import OpenedFiles, open_files
+from shortlist.votes.files import OpenedFiles, open_files, write_float
 from shortlist.votes.libraries import import_optional
 from shortlist.votes.matching import Lookup, make_key_table
 from shortlist.votes.queries import READABLE, Query, invent_name, quote_text, refuse_sql, strip_query
@@ -224,8 +225,11 @@ def count_rows(workspace: Workspace, connection: Any, rows: TypedRows, request: 
 
     Relations are composed as objects, so no table is made and no name is written into a statement.
     """
+    parts = [match_rows(connection, each, request) for each in (rows, *rows.more)]
+    families = [each.family for each in (rows, *rows.more) if each.family is not None]
+    family = Family.INTEGER if Family.FLOAT in families else next(iter(families), None)
     try:
-        return _count_matched(workspace, connection, match_rows(connection, rows, request), rows.family, request)
+        return _count_matched(workspace, connection, _unite(parts, request), family, request)
     finally:
         if request.needs_pairs:
             connection.execute(f"DROP VIEW IF EXISTS {_VIEW}")
@@ -234,13 +238,7 @@ def count_rows(workspace: Workspace, connection: Any, rows: TypedRows, request: 
 def _count_matched(
     workspace: Workspace, connection: Any, plain: Any, family: Family | None, request: Request
 ) -> Tally | FamilyTally:
-    domain = request.domain
-    if domain is None and family == Family.FLOAT:
-        # A gap makes floats of whole numbers. Larger floats stand for several whole numbers.
-        whole = "item = system.main.trunc(item) AND item > -9007199254740992 AND item < 9007199254740992"
-        plain = _replace(plain, f"CASE WHEN {whole} THEN CAST(item AS BIGINT) END", "item")
-        family = Family.INTEGER
-    counted = count_groups(plain, request)
+    domain, counted = request.domain, count_groups(plain, request)
     if domain is not None and request.groups is None and not request.caps:
         found = counted.fetchnumpy()
         check_counts(found["votes"].tolist())
@@ -250,9 +248,36 @@ def _count_matched(
     return keep_groups(workspace, counted, family if domain is None else Family.INTEGER, request)
 
 
+def _unite(parts: Sequence[Any], request: Request) -> Any:
+    """Put matched rows together. Where persons or counts have several types, each means what it means by itself."""
+    if len(parts) == 1:
+        return parts[0]
+    united, kinds = None, [str(part.types[part.columns.index("other")]) for part in parts]
+    several = len(set(kinds)) > 1 and not {"FLOAT", "DOUBLE"}.isdisjoint(kinds)
+    for part, kind in zip(parts, kinds, strict=True):
+        present, columns = DUCKDB.is_present("other", kind), dict(zip(part.columns, part.columns, strict=True))
+        if request.counted:
+            columns["other"] = f"CASE WHEN {present} THEN coalesce({write_count_reader(kind)}, {NO_COUNT}) END"
+        elif several:
+            columns["other"] = f"CASE WHEN {present} THEN {write_person_text(kind)} END"
+            columns["other_text"] = DUCKDB.write_text("other", kind)
+        part = part.project(", ".join(f"{columns[name]} AS {name}" for name in sorted(columns)))
+        united = part if united is None else united.union(part)
+    return united
+
+
+def write_person_text(kind: str) -> str:
+    """The SQL of a person as text. Equal numbers have one text, whatever their types."""
+    return write_float("CAST(other AS DOUBLE)") if kind in ("FLOAT", "DOUBLE") else "CAST(other AS VARCHAR)"
+
+
 def match_rows(connection: Any, rows: TypedRows, request: Request) -> Any:
     """Put numbers in place of the values that are public. Votes for anything else are dropped."""
     plain, groups = rows.relation, request.groups
+    if request.domain is None and rows.family == Family.FLOAT:
+        # A gap makes floats of whole numbers. Larger floats stand for several whole numbers.
+        whole = "item = system.main.trunc(item) AND item > -9007199254740992 AND item < 9007199254740992"
+        plain = _replace(plain, f"CASE WHEN {whole} THEN CAST(item AS BIGINT) END", "item")
     period = "0"
     for moment, span in request.moments.items():
         kind, (_, family) = str(plain.types[plain.columns.index(moment)]), request.find_kind(rows.types, moment)
@@ -334,7 +359,7 @@ def keep_groups(workspace: Workspace, counted: Any, family: Family | None, reque
     connection, table = workspace.connection, invent_name()
     kind = str(counted.types[counted.columns.index("item")])
     item, condition = "item", DUCKDB.is_held("item", family)
-    if family == Family.OTHER:  # a column of gaps
+    if family == Family.OTHER or kind == '"NULL"':  # a column of gaps
         item, condition = "CAST(NULL AS INTEGER)", "false"
     elif family == Family.TEXT:
         item = f"TRY(system.main.decode({'item' if kind == 'BLOB' else 'system.main.encode(item)'}))"
@@ -399,12 +424,13 @@ def take_plain_columns(relation: Any) -> Any:
 
 
 def _describe_relation(plain: Any) -> Description:
-    """Describe a relation of `item`, `other` and further columns by its types."""
-    names = [name for name in plain.columns if name != "other"]
-    kinds = tuple(plain.project(", ".join(names)).limit(0).to_arrow_table().schema.types)
-    rows = TypedRows(relation=plain, types=tuple((kind, find_family(kind)) for kind in kinds))
+    """Describe a relation of `item`, `other` and further columns by its types. A column of gaps has no family."""
+    names, is_null = [name for name in plain.columns if name != "other"], import_optional("pyarrow").types.is_null
+    found = plain.project(", ".join(names)).limit(0).to_arrow_table().schema.types
+    kinds = tuple(None if is_null(kind) else kind for kind in found)
+    types = tuple((None, None) if kind is None else (kind, find_family(kind)) for kind in kinds)
     persons = not any(_NEVER_PERSONS.search(str(kind)) for kind in plain.types[1:2])
-    return Description(kinds=kinds, plain=persons, held=rows)
+    return Description(kinds=kinds, plain=persons, held=TypedRows(relation=plain, types=types))
 
 
 # Files, queries and relations
@@ -456,12 +482,25 @@ class FileSource(DuckDBSource):
         self._given = self._workspace.connection
         if opened.text:
             return Description(kinds=(import_optional("pyarrow").string(),) * len(opened.chosen), held=opened)
-        described = opened.read(lambda relation: _describe_relation(take_plain_columns(relation)))
+        described = opened.read(_describe_relations)
         return Description(kinds=described.kinds, plain=described.plain, held=opened)
 
     def _run(self, described: Description, work: Callable[[TypedRows], _R]) -> _R:
         opened: OpenedFiles = described.held
-        return opened.read(lambda relation: work(_describe_relation(take_plain_columns(relation)).held))
+        return opened.read(lambda *relations: work(_describe_relations(*relations).held))
+
+
+def _describe_relations(*relations: Any) -> Description:
+    """Describe the files of one table. A gap makes floats of whole numbers, so both are described as whole numbers."""
+    parts = [_describe_relation(take_plain_columns(each)) for each in relations]
+    is_floating, whole = import_optional("pyarrow").types.is_floating, import_optional("pyarrow").int64()
+    known = (
+        next((kind for kind in kinds if kind is not None), None)
+        for kinds in zip(*(p.kinds for p in parts), strict=True)
+    )
+    kinds = tuple(whole if kind is not None and is_floating(kind) else kind for kind in known)
+    rows = replace(parts[0].held, more=tuple(part.held for part in parts[1:]))
+    return Description(kinds=kinds, plain=all(part.plain for part in parts), held=rows)
 
 
 class RelationSource(DuckDBSource):
@@ -538,28 +577,33 @@ class ArrowSource(Source):
             table = pa.Table.from_batches([table])
         if not isinstance(table, pa.Table | import_optional("pyarrow.dataset").Dataset):
             table = pa.RecordBatchReader.from_stream(table)
-        chosen = choose(Header(columns=table.schema.names))
+        chosen, mixed = choose(Header(columns=table.schema.names)), set[str]()
         if isinstance(table, import_optional("pyarrow.dataset").FileSystemDataset):
-            table = _widen(table, chosen, self._name)
-        return describe_types([table.schema.field(name).type for name in chosen], (table, chosen))
+            table, mixed = _widen(table, chosen, self._name)
+        kinds = [pa.null() if name in mixed else table.schema.field(name).type for name in chosen]
+        return describe_types(kinds, (table, chosen, mixed))
 
     def open(self, described: Description) -> Table:
         """Read the columns."""
-        table, chosen = described.held
+        table, chosen, mixed = described.held
+        if mixed:
+            kinds = tuple(None if name in mixed else table.schema.field(name).type for name in chosen)
+            return Table(kinds=kinds, batches=_read_files(table, chosen, mixed))
         batches = table.scanner(columns=list(dict.fromkeys(chosen))) if hasattr(table, "scanner") else table
         batches = batches.to_reader() if hasattr(batches, "to_reader") else batches
         kinds = tuple(table.schema.field(name).type for name in chosen)
         return Table(kinds=kinds, batches=(tuple(map(batch.column, chosen)) for batch in batches))
 
 
-def _widen(dataset: Any, chosen: list[str], name: str) -> Any:
+def _widen(dataset: Any, chosen: list[str], name: str) -> tuple[Any, set[str]]:
     """A dataset in whose schema each file fits: a later file may hold wider whole numbers than the first.
 
-    A file of text has no schema of its own, and a dataset with a filter is left as it is.
+    A gap may make floats of the whole numbers of a file, or a column without a type: such columns are listed, too. A
+    file of text has no schema of its own, and a dataset with a filter is left as it is.
     """
-    pa, schema = import_optional("pyarrow"), dataset.schema
+    pa, schema, mixed = import_optional("pyarrow"), dataset.schema, set[str]()
     if dataset.format.default_extname in ("csv", "json") or getattr(dataset, "_scan_options", None):
-        return dataset
+        return dataset, mixed
     fragments = list(dataset.get_fragments())
     for column in chosen:
         place = schema.get_field_index(column)
@@ -569,16 +613,30 @@ def _widen(dataset: Any, chosen: list[str], name: str) -> Any:
             signed = any(map(pa.types.is_signed_integer, kinds))
             wide = pa.decimal128(20, 0) if signed and pa.uint64() in kinds else pa.int64() if signed else pa.uint64()
             schema = schema.set(place, pa.field(column, wide))
-        elif len({find_family(kind) for kind in kinds}) > 1:
+            continue
+        families = {find_family(kind) for kind in kinds if not pa.types.is_null(kind)}
+        if len(families) > 1 or (families and pa.null() in kinds):
+            mixed.add(column)
+        if len(families) > 1 and families != {Family.INTEGER, Family.FLOAT}:
             raise DataError(
                 f"column {column!r} of {name} must have one type in all files",
                 "it has not",
                 hint="write the files with one type, or cast the column in a query",
             )
     if schema.equals(dataset.schema):
-        return dataset
+        return dataset, mixed
     make = import_optional("pyarrow.dataset").FileSystemDataset
-    return make(fragments, schema, dataset.format, dataset.filesystem, dataset.partition_expression)
+    return make(fragments, schema, dataset.format, dataset.filesystem, dataset.partition_expression), mixed
+
+
+def _read_files(dataset: Any, chosen: list[str], mixed: set[str]) -> Generator[tuple[Any, ...], None, None]:
+    """Read the files of a dataset by their own types where these differ, value by value."""
+    for fragment in dataset.get_fragments():
+        schema, own = dataset.schema, fragment.physical_schema
+        for name in mixed & set(own.names):
+            schema = schema.set(schema.get_field_index(name), own.field(name))
+        for batch in fragment.to_batches(schema=schema, columns=list(dict.fromkeys(chosen))):
+            yield tuple(batch[name].to_pylist() if name in mixed else batch[name] for name in chosen)
 
 
 def exports_arrow(value: Any) -> bool:

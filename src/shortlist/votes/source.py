@@ -385,11 +385,13 @@ class Table:
 class TypedRows:
     """A relation of DuckDB with `item`, `other` and further columns: the Arrow types and families of all but `other`.
 
-    Columns that were written or numbered value by value have neither.
+    Columns that were written or numbered value by value have neither, and those of gaps. `more` are rows of the same
+    columns in which some have another type.
     """
 
     relation: Any
     types: tuple[tuple[Any, Family | None], ...] = ((None, None),)
+    more: tuple[TypedRows, ...] = ()
 
     @property
     def family(self) -> Family | None:
