@@ -83,9 +83,15 @@ MUTATIONS = (
     Mutation("add_up", "skip", "test_rhos_of_adaptive_releases_add_up", at=2),
     Mutation("add_up", "skip", "test_leaks_are_counted_beside_rhos[1-True]", at=3),
     Mutation("Budget.list_left", "drop right", "test_the_worst_releases_use_a_pure_budget_up[1-True]", at=0),
-    Mutation("Ledger._read_budgets", "skip", "test_the_worst_releases_use_a_period_and_the_total_up[0-1-True]", at=1),
-    Mutation("Ledger._read_budgets", "skip", "test_the_worst_releases_use_a_period_and_the_total_up[0-1-True]", at=2),
+    Mutation(
+        "Ledger._read_budgets",
+        "swap branches",
+        "test_the_worst_releases_use_a_period_and_the_total_up[0-1-True]",
+        at=0,
+    ),
+    Mutation("Ledger._read_budgets", "drop last", "test_the_worst_releases_use_a_period_and_the_total_up[0-1-True]"),
     Mutation("Ledger._check_covered", "never", "test_all_requests_name_one_column_of_times[file]", at=0),
+    Mutation("refuse_other_times", "write = for <>", "test_all_columns_of_times_are_of_one_kind[file]", at=0),
     Mutation("Calendar.find", "move border", "test_the_zone_of_the_ledger_says_when_a_period_ends", at=4),
     # The laws of the mechanisms.
     Mutation(
