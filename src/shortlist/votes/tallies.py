@@ -34,7 +34,6 @@ from shortlist.votes.source import (
     check_types,
     read_request,
 )
-from shortlist.votes.values import find_family
 
 _ACCEPTED = (
     "a pandas, Polars, PyArrow, DuckDB, PySpark or Ibis table, a dict of columns, paths of files, "
@@ -90,8 +89,8 @@ class Plan:
     @property
     def time_kind(self) -> str | None:
         """What the column of times holds, as its type says. None if its values say it, or there is no such column."""
-        kinds = [self.request.find_kind(self.described.kinds, column) for column in self.request.moments]
-        return next((str(find_family(kind)) for kind in kinds if kind is not None), None)
+        families = map(self.described.find_family, self.request.moments)
+        return next((str(family) for family in families if family is not None), None)
 
     @strip_context
     def count(self) -> Tally:
