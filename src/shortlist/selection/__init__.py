@@ -479,7 +479,8 @@ def _open_account(
     from shortlist.ledger import open_account
     from shortlist.ledger.once import Once
 
-    key = Once.read(once, terms, votes, {**asked, "note": said["note"], "period": said["period"]})
+    asked = {**asked, "note": said["note"], "period": said["period"]}
+    key = None if once is None else Once.read(once, terms, votes, asked)
     return open_account(said.pop("ledger"), terms, bits=read_bits(bits), once=key, **said)
 
 
@@ -514,7 +515,9 @@ def _draw(
     """
     terms, bits = account.terms, account.bits
     noisy_people: Sequence[int | None] = terms.draw_people(people, bits) or [None] * len(levels)
-    places = [place for place, number in enumerate(noisy_people) if terms.has_list(number)]
+    places: Sequence[int] = range(len(levels))
+    if terms.min_people is not None:
+        places = [place for place in places if terms.has_list(noisy_people[place])]
     groups = list(map(levels.__getitem__, places))
     lists = terms.mechanism.draw_family(groups, bits) if prepared is None else [prepared.draw(bits)]
     chosen = lists[0].chosen if lists else None
