@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from shortlist import privacy as privacy
     from shortlist import release as release
     from shortlist import testing as testing
-    from shortlist.audits.report import AuditReport
-    from shortlist.audits.run import audit
+    from shortlist.audits.run import AuditReport, audit
     from shortlist.errors import (
         BudgetError,
         DataError,
@@ -69,8 +68,7 @@ __all__ = [
 # Names are imported on first use, so that the command line can print help before NumPy is loaded. All other names of
 # `__all__` are errors.
 _HOMES = {
-    "audits.report": ["AuditReport"],
-    "audits.run": ["audit"],
+    "audits.run": ["AuditReport", "audit"],
     "ledger": ["Ledger"],
     "planning.plan": ["Plan", "plan"],
     "privacy": ["Guarantee", "compose"],

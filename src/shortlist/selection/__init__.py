@@ -260,7 +260,7 @@ def select(
         account.terms = read_terms(groups=plan.request.count_lists(len(plan.groups)))
         _check_sizes(account.terms.mechanism, plan)
     # All that names and types tell is checked. From here on votes are read, and a failure is paid for.
-    account.charge(plan.d)
+    account.charge(plan.d, plan.time_kind)
     if account.recalled is not None:
         return cast("Release | ReleaseFamily", account.recalled)
     names, drawn = _draw_from_votes(account, plan, report)

@@ -34,6 +34,7 @@ from shortlist.votes.source import (
     check_types,
     read_request,
 )
+from shortlist.votes.values import find_family
 
 _ACCEPTED = (
     "a pandas, Polars, PyArrow, DuckDB, PySpark or Ibis table, a dict of columns, paths of files, "
@@ -118,6 +119,12 @@ class Plan:
     def people(self) -> tuple[int | None, ...] | None:
         """How many people each group has, if the list of groups says it."""
         return None if self.request.groups is None else self.request.groups.people
+
+    @property
+    def time_kind(self) -> str | None:
+        """What the column of times holds, as its type says. None if its values say it, or there is no such column."""
+        kinds = [self.request.find_kind(self.described.kinds, column) for column in self.request.moments]
+        return next((str(find_family(kind)) for kind in kinds if kind is not None), None)
 
     @strip_context
     def count(self) -> Tally:
