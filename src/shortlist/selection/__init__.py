@@ -213,7 +213,7 @@ def select(
     if wrong or item is None:
         raise _describe_right_call(wrong)
     from shortlist.selection.labels import Labels, read_names
-    from shortlist.votes import plan_tally
+    from shortlist.votes.tallies import plan_tally
 
     source, days, charged = _take(options, SourceOptions), _take(options, DayOptions), _take(options, AccountOptions)
     source |= {"item": item, "person": person, "count": count, "groups": groups}
