@@ -138,7 +138,7 @@ class AuditReport:
         import json
 
         text = json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
-        write_whole(path, lambda file: file.write(text.encode()), force=force)
+        write_whole(path, text, force=force)
 
 
 _COUNTED = {
