@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from shortlist import privacy as privacy
     from shortlist import release as release
     from shortlist import testing as testing
-    from shortlist.audits.report import AuditReport
-    from shortlist.audits.run import audit
+    from shortlist.audits.run import AuditReport, audit
     from shortlist.errors import (
         BudgetError,
         DataError,
@@ -32,9 +31,9 @@ if TYPE_CHECKING:
     from shortlist.release import GroupList, Release, ReleaseFamily
     from shortlist.selection import Selector, prepare, select, top_k
     from shortlist.usefulness import UsefulnessWarning
-    from shortlist.votes import Query
     from shortlist.votes.check import Check, check
     from shortlist.votes.files import Files
+    from shortlist.votes.queries import Query
 
 __all__ = [
     "AuditReport",
@@ -69,17 +68,16 @@ __all__ = [
 # Names are imported on first use, so that the command line can print help before NumPy is loaded. All other names of
 # `__all__` are errors.
 _HOMES = {
-    "audits.report": ["AuditReport"],
-    "audits.run": ["audit"],
+    "audits.run": ["AuditReport", "audit"],
     "ledger": ["Ledger"],
     "planning.plan": ["Plan", "plan"],
     "privacy": ["Guarantee", "compose"],
     "release": ["GroupList", "Release", "ReleaseFamily"],
     "selection": ["Selector", "prepare", "select", "top_k"],
     "usefulness": ["UsefulnessWarning"],
-    "votes": ["Query"],
     "votes.check": ["Check", "check"],
     "votes.files": ["Files"],
+    "votes.queries": ["Query"],
 }
 _MODULES = {"mechanisms", "privacy", "release", "testing"}
 

@@ -116,7 +116,7 @@ MUTATIONS = (
         at=1,
     ),
     Mutation("Stable.threshold", "drop right", "test_a_threshold_of_one_less_is_seen[1-add-remove]", at=1),
-    Mutation("privacy_loss.py:_compare", "reverse", "test_a_law_that_exceeds_delta_is_caught", at=1),
+    Mutation("privacy_loss.py:_compare_with", "reverse", "test_a_law_that_exceeds_delta_is_caught", at=1),
     # Draws by random bits.
     Mutation("draw_below", "move border", "test_below_is_uniform"),
     Mutation("draw_below_each", "drop right", "test_the_incomplete_last_cycle_is_rejected", at=0),
@@ -136,7 +136,7 @@ MUTATIONS = (
     # Votes of persons.
     Mutation("_split_records", "reverse", "test_a_bad_line_of_csv_changes_no_other_line", at=0),
     Mutation("_CsvFiles._repair", "move border", "test_a_bad_line_of_csv_changes_no_other_line", at=2),
-    Mutation("count_groups", "write count( for count(DISTINCT ", "test_counts_each_person_once[parquet]"),
+    Mutation("Dialect.write_counting", "write count( for count(DISTINCT ", "test_counts_each_person_once[parquet]"),
     Mutation(
         "Dialect._write_limits", "write turn < for turn <=", "test_a_cap_keeps_so_many_votes_of_each_person[parquet]"
     ),
