@@ -219,4 +219,4 @@ def _write_list(head: str, entries: Iterable[str]) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    write_whole(path, lambda file: file.write(text.encode()), force=True)
+    write_whole(path, text, force=True)

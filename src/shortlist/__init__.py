@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from shortlist.release import GroupList, Release, ReleaseFamily
     from shortlist.selection import Selector, prepare, select, top_k
     from shortlist.usefulness import UsefulnessWarning
-    from shortlist.votes import Query
     from shortlist.votes.check import Check, check
     from shortlist.votes.files import Files
+    from shortlist.votes.queries import Query
 
 __all__ = [
     "AuditReport",
@@ -75,9 +75,9 @@ _HOMES = {
     "release": ["GroupList", "Release", "ReleaseFamily"],
     "selection": ["Selector", "prepare", "select", "top_k"],
     "usefulness": ["UsefulnessWarning"],
-    "votes": ["Query"],
     "votes.check": ["Check", "check"],
     "votes.files": ["Files"],
+    "votes.queries": ["Query"],
 }
 _MODULES = {"mechanisms", "privacy", "release", "testing"}
 

@@ -26,6 +26,7 @@ from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,6 +59,11 @@ _DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]+)?(E[+-][0-9]{1,4})?")
 _IDENTIFIER = re.compile(r"[0-9a-f]{32}")
 _ABOUT_CHOICE = {"chosen", "choice_epsilon", "chosen_epsilon"}
 """Parameters about the choice of `auto`: the chosen mechanism, and the two parts of epsilon."""
+_HINTS = {
+    ".csv": "the record is in the .json file of a release",
+    ".parquet": "Release.from_parquet reads Parquet files",
+}
+"""What to read in place of other files of a release."""
 _UNKNOWN_BOUND = "the error of the list, as its mechanism defines it, is at most {bound}"
 
 
@@ -189,11 +195,8 @@ def read(written: str, kinds: Mapping[str, type[Publication]], *, source: str) -
         again = encode(release)
         _check(_includes(stored, again))
     except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
-        name = source.strip("'").lower()
-        hint = "the record is in the .json file of a release" if name.endswith(".csv") else None
-        if name.endswith(".parquet"):
-            hint = "Release.from_parquet reads Parquet files"
-        elif hint is None and isinstance(error, json.JSONDecodeError):
+        hint = _HINTS.get(PurePath(source.strip("'")).suffix.lower())
+        if hint is None and isinstance(error, json.JSONDecodeError):
             hint = "it is no JSON: is the file complete?"
         expected = f"the record must follow the schema {' or '.join(kinds)}"
         raise DataError(expected, f"{source} does not", hint=hint) from None
@@ -325,12 +328,8 @@ def _has_right_span(release: Publication, span: Span) -> bool:
     if span.every is None:
         return True
     groups: list[tuple[Any, ...]] = [each.group for each in release.lists]
-    periods = tuple(map(str, span.periods))
-    return release.by[-1:] == (span.every,) and all(
-        tuple(group[-1] for group in groups[start : start + len(periods)]) == periods
-        and len({group[:-1] for group in groups[start : start + len(periods)]}) == 1
-        for start in range(0, len(groups), len(periods))
-    )
+    outer = dict.fromkeys(group[:-1] for group in groups)  # each has a list for every period
+    return release.by[-1:] == (span.every,) and groups == [(*each, str(one)) for each in outer for one in span.periods]
 
 
 def _has_right_list(listed: Release | GroupList) -> bool:

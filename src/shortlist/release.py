@@ -62,16 +62,14 @@ class _Value:
     __slots__ = ()
 
     def __post_init__(self) -> None:
-        for name, value in self._list_given().items():
-            object.__setattr__(self, name, _freeze(value))
+        for each in fields(self):  # type: ignore[arg-type]
+            if each.init:
+                object.__setattr__(self, each.name, _freeze(getattr(self, each.name)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        given = self._list_given()
+        given = {each.name: getattr(self, each.name) for each in fields(self) if each.init}  # type: ignore[arg-type]
         plain = {name: dict(value) if isinstance(value, Mapping) else value for name, value in given.items()}
         return partial(type(self), **plain), ()
-
-    def _list_given(self) -> dict[str, Any]:
-        return {each.name: getattr(self, each.name) for each in fields(self) if each.init}  # type: ignore[arg-type]
 
 
 def _freeze(value: Any) -> Any:
@@ -241,7 +239,7 @@ class Publication(_Value):
         text = record.write(self)
         if path is None:
             return text
-        write_whole(path, lambda file: file.write(text.encode()), force=force)
+        write_whole(path, text, force=force)
         return None
 
     @classmethod
@@ -272,7 +270,7 @@ class Publication(_Value):
 
     def to_csv(self, path: PathLike, *, force: bool = False) -> None:
         """Write groups, ranks and items as CSV. If it is not secure, a further column is false in every row."""
-        write_whole(path, lambda file: file.write(write_csv(self).encode()), force=force)
+        write_whole(path, write_csv(self), force=force)
 
     def to_parquet(self, path: PathLike, *, force: bool = False) -> None:
         """Write groups, ranks and items as Parquet, with the whole record as JSON in the file's metadata."""

@@ -52,9 +52,9 @@ def find_warnings(release: Publication, people: int | None) -> list[str]:
         found.append(f"a delta of {float(delta):g} is not far below 1/{people:,}, one divided by the number of people")
     elif people is None and delta > _LARGE_DELTA:
         found.append(f"a delta of {float(delta):g} is large: it must be far below one divided by the number of people")
-    judged = {each: texts for each in release.lists if (texts := _judge_bound(each, release, people))}
     if not release.by:
-        return [*found, *(text for texts in judged.values() for text in texts)]
+        return found + _judge_bound(release.lists[0], release, people)
+    judged = [each for each in release.lists if _judge_bound(each, release, people)]
     if judged:
         weighed, known = "weight_unit" in release.parameters, sum(each.remark is not None for each in judged)
         most = f"{'what ' * weighed}the people of the group{' can add' * weighed}"

@@ -20,11 +20,12 @@ import pandas as pd
 import pyarrow as pa
 from hypothesis import strategies as st
 
+from shortlist import Query
 from shortlist.errors import DataError
 from shortlist.profile import EVERY_LEVEL, Picks
-from shortlist.votes import Query, frames
+from shortlist.votes import frames
 from shortlist.votes.domain import number_items
-from shortlist.votes.matching import NO_ROW, Lookup, can_match, make_key_table
+from shortlist.votes.matching import Lookup, can_match, make_key_table
 from shortlist.votes.source import check_types, read_request
 from shortlist.votes.tallies import Plan, open_votes
 from shortlist.votes.values import choose_exact_type, find_family, make_arrow_column
@@ -380,9 +381,8 @@ def expected(domain, data):
         users = (users.cast(pa.int64()) if pa.types.is_temporal(users.type) else users).to_pylist()
         items = [read_value(each) for each in items]
     persons = defaultdict(set)
-    for user, row in zip(users, Lookup(domain).rows(items).tolist(), strict=True):
+    for user, row in zip(users, map(Lookup(domain).find, items), strict=True):
         persons[row].add(user)
-    persons.pop(NO_ROW, None)
     return [len(persons[row]) for row in range(domain.d)]
 
 

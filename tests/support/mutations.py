@@ -136,7 +136,7 @@ MUTATIONS = (
     # Votes of persons.
     Mutation("_split_records", "reverse", "test_a_bad_line_of_csv_changes_no_other_line", at=0),
     Mutation("_CsvFiles._repair", "move border", "test_a_bad_line_of_csv_changes_no_other_line", at=2),
-    Mutation("count_groups", "write count( for count(DISTINCT ", "test_counts_each_person_once[parquet]"),
+    Mutation("Dialect.write_counting", "write count( for count(DISTINCT ", "test_counts_each_person_once[parquet]"),
     Mutation(
         "Dialect._write_limits", "write turn < for turn <=", "test_a_cap_keeps_so_many_votes_of_each_person[parquet]"
     ),

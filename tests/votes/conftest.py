@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from components import find_java
 
+from shortlist import Query
 from shortlist.profile import EVERY_LEVEL, Picks
-from shortlist.votes import Query
 
 NUMBERS = count()
 

@@ -28,7 +28,7 @@ from shortlist.errors import DataError
 from shortlist.exact.bits import Bits, SeededBits, SystemBits
 from shortlist.privacy.numbers import write_count
 from shortlist.profile import EVERY_LEVEL, Levels, Picks
-from shortlist.votes import Query
+from shortlist.votes.queries import Query
 from shortlist.votes.tallies import plan_tally
 from shortlist.votes.values import write_item
 

@@ -301,7 +301,7 @@ def read_source(given: Mapping[str, Any]) -> dict[str, Any]:
         raise ParameterError("`domain_sql` must come with `database`, the database that it queries")
     if domain_sql is not None and domain is not None:
         raise ParameterError("`domain` or `domain_sql` must be given, and only one of them", "both were")
-    from shortlist.votes import Query
+    from shortlist.votes.queries import Query
 
     reading, reading_domain = ([asked.pop(name) for name in group] for group in (READING, _READING_DOMAIN))
     asked["votes"] = describe_files(files, *reading) if files else Query(database, sql)

@@ -13,8 +13,6 @@ from functools import partial
 from inspect import Parameter
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypedDict, TypeVar, Unpack, cast, overload
 
-import numpy as np
-
 from shortlist.array_types import IntArray
 from shortlist.errors import DataError, ParameterError, refuse_given
 from shortlist.exact.bits import Bits, is_secure, read_bits
@@ -215,7 +213,7 @@ def select(
     if wrong or item is None:
         raise _describe_right_call(wrong)
     from shortlist.selection.labels import Labels, read_names
-    from shortlist.votes import plan_tally
+    from shortlist.votes.tallies import plan_tally
 
     source, days, charged = _take(options, SourceOptions), _take(options, DayOptions), _take(options, AccountOptions)
     source |= {"item": item, "person": person, "count": count, "groups": groups}
@@ -414,13 +412,8 @@ class Selector(Generic[Items]):
         [['apple', 'pear'], ['apple', 'pear'], ['apple', 'pear']]
         """
         refuse_uncharged("draw_many")
-        drawn_from = read_bits(bits)
-        many = self._prepared.draw_many(read_whole(n, name="n"), drawn_from)
-        # All rows are found at once.
-        levels, ranks = (np.concatenate([getattr(each, name) for each in many]) for name in ("levels", "ranks"))
-        ends = np.cumsum([len(each.levels) for each in many])
-        rows = np.split(self._tally.items(Picks(levels=levels, ranks=ranks)), ends[:-1])
-        return [cast("Items", self._name(picks, each)[0]) for picks, each in zip(many, rows, strict=True)]
+        many = self._prepared.draw_many(read_whole(n, name="n"), read_bits(bits))
+        return [cast("Items", self._name(picks)[0]) for picks in many]
 
     def release(
         self,
@@ -447,17 +440,16 @@ class Selector(Generic[Items]):
         if account.recalled is not None:
             return cast("Release", account.recalled)
         (picks,), (own,) = _draw(account, [self._tally], prepared=self._prepared)
-        items, noisy = self._name(picks, self._tally.items(picks))
+        items, noisy = self._name(picks)
         return cast("Release", _make(account, [items], [{**own, "d": self._tally.d, "noisy": noisy}]))
 
     def _draw(self, bits: Bits) -> Items:
-        picks = self._prepared.draw(bits)
-        items: Items = self._name(picks, self._tally.items(picks))[0]
+        items: Items = self._name(self._prepared.draw(bits))[0]
         return items
 
-    def _name(self, picks: Picks, rows: IntArray) -> tuple[Any, IntArray | None]:
-        """Name the items of some rows, and put them and their noisy counts in the order in which they are published."""
-        indices, noisy = picks.publish(rows)
+    def _name(self, picks: Picks) -> tuple[Any, IntArray | None]:
+        """Name the picked items, and put them and their noisy counts in the order in which they are published."""
+        indices, noisy = picks.publish(self._tally.items(picks))
         if self._labels is None:
             return indices, noisy
         items = [self._labels[index] for index in indices.tolist()]
@@ -479,7 +471,8 @@ def _open_account(
     from shortlist.ledger import open_account
     from shortlist.ledger.once import Once
 
-    key = Once.read(once, terms, votes, {**asked, "note": said["note"], "period": said["period"]})
+    asked = {**asked, "note": said["note"], "period": said["period"]}
+    key = None if once is None else Once.read(once, terms, votes, asked)
     return open_account(said.pop("ledger"), terms, bits=read_bits(bits), once=key, **said)
 
 
@@ -514,7 +507,9 @@ def _draw(
     """
     terms, bits = account.terms, account.bits
     noisy_people: Sequence[int | None] = terms.draw_people(people, bits) or [None] * len(levels)
-    places = [place for place, number in enumerate(noisy_people) if terms.has_list(number)]
+    places: Sequence[int] = range(len(levels))
+    if terms.min_people is not None:
+        places = [place for place in places if terms.has_list(noisy_people[place])]
     groups = list(map(levels.__getitem__, places))
     lists = terms.mechanism.draw_family(groups, bits) if prepared is None else [prepared.draw(bits)]
     chosen = lists[0].chosen if lists else None
@@ -619,10 +614,10 @@ def _read_labelled_counts(counts: Any, mechanism: Mechanism) -> tuple[IntArray, 
         return array, labels
     from shortlist.votes.values import write_item
 
-    keys = [write_item(label) for label in labels]
+    keys: list[Any] = [write_item(label) for label in labels]
     if None in keys:
         raise DataError("the labels of `counts` must be text, whole numbers, dates, times, decimals or bytes")
-    order = sorted(range(len(keys)), key=lambda place: keys[place] or b"")
+    order = sorted(range(len(keys)), key=keys.__getitem__)
     return array[order], [labels[place] for place in order]
 
 

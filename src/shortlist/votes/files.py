@@ -28,7 +28,7 @@ from shortlist.errors import ChangedError, DataError, ParameterError, ShortlistE
 from shortlist.near_names import describe_unknown
 from shortlist.privacy.numbers import quote
 from shortlist.votes.failures import register_engine, translate_errors
-from shortlist.votes.libraries import import_optional
+from shortlist.votes.libraries import duckdb, pa
 from shortlist.votes.places import COMPRESSED, EXTENSIONS, FORMATS, STDIN, Kind, Place, find_files
 from shortlist.votes.queries import quote_name, quote_text
 from shortlist.votes.source import VOTES, Choose, Header, Origin
@@ -237,11 +237,11 @@ class OpenedFiles(ABC):
 
     def read(self, use: Callable[..., _R]) -> _R:
         """Use the chosen columns: one relation, or several if types differ. Refuse files that changed meanwhile."""
-        engine, hint = import_optional("duckdb"), "is every file complete, and are all its rows alike?"
+        hint = "is every file complete, and are all its rows alike?"
         with self._explain_failures(hint), register_engine(self._connection.interrupt):
             try:
                 done = use(*self._make())
-            except (engine.InvalidInputException, engine.NotImplementedException):
+            except (duckdb.InvalidInputException, duckdb.NotImplementedException):
                 if not self._repair():
                     raise
                 done = use(*self._make())
@@ -348,7 +348,7 @@ class OpenedFiles(ABC):
         extension = EXTENSIONS[place.target.partition("://")[0].lower()]
         try:
             self._connection.execute(f"LOAD {extension}")
-        except import_optional("duckdb").Error:
+        except duckdb.Error:
             raise DataError(
                 f"{self._name} at {place.label!r} can be read only with DuckDB's extension {extension!r}, "
                 "which is not installed",
@@ -719,7 +719,7 @@ def _read_bytes(part: Part) -> Generator[bytes, None, None]:
         if part.compression == "xz":
             unpacked = lzma.LZMAFile(file)  # noqa: SIM115
         elif part.compression != "uncompressed":
-            unpacked = import_optional("pyarrow").CompressedInputStream(file, part.compression)
+            unpacked = pa.CompressedInputStream(file, part.compression)
         with closing(unpacked):
             yield from iter(lambda: unpacked.read(_CHUNK), b"")
 

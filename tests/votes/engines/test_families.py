@@ -12,7 +12,7 @@ import pytest
 
 from shortlist.errors import DataError, ParameterError
 from shortlist.profile import EVERY_LEVEL, Picks
-from shortlist.votes import plan_tally
+from shortlist.votes.tallies import plan_tally
 from shortlist.votes.values import write_text
 
 ITEMS = ["a", "b", "c", "d", "e", "never"]
@@ -117,9 +117,9 @@ def test_every_engine_counts_the_same_cells(hold, domain):
             planned = plan(votes, domain=domain, observed=domain is None, **options)
             assert planned.groups == tuple(groups)
             assert planned.sizes == (None if domain is None else (len(ITEMS),) * len(groups))
-            assert planned.groups_per_person == min(c or 99, m or 99, len(groups))
+            assert planned.request.groups_per_person == min(c or 99, m or 99, len(groups))
             found = read_cells(planned.count_family())
-            expected = count(voted, planned.groups_per_person, m)
+            expected = count(voted, planned.request.groups_per_person, m)
             check_order(found)
             named = {(g, known[item]): votes for g, listed in enumerate(found) for item, votes in listed if votes}
             assert named == expected, (by, c, m)
@@ -141,7 +141,7 @@ def test_every_engine_counts_the_people_of_a_group(hold, domain):
         options = {"by": ("country", "week"), "groups": GROUPS, "groups_per_person": c, "votes_per_person": m}
         planned = plan(votes, domain=domain, observed=domain is None, **options, with_people=True)
         family = planned.count_family()
-        kept = keep(voted, planned.groups_per_person, m)
+        kept = keep(voted, planned.request.groups_per_person, m)
         people = Counter(group for cells in kept.values() for group in {group for group, _ in cells})
         assert family.people.tolist() == [people[group] for group in range(len(GROUPS))], (c, m)
         picks = pick_all(family)
@@ -170,7 +170,7 @@ def test_a_catalogue_lists_items_by_group(hold):
         assert planned.sizes == (3, 3, 1)
         found = read_cells(planned.count_family())
         assert [sorted(item for item, _ in each) for each in found] == list(listed.values())
-        expected = count(voted, planned.groups_per_person, m)
+        expected = count(voted, planned.request.groups_per_person, m)
         places = [dict(map(reversed, enumerate(items))) for items in listed.values()]
         named = {(g, places[g][item]): votes for g, each in enumerate(found) for item, votes in each if votes}
         assert named == expected, (c, m)

@@ -6,12 +6,13 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import pytest
+from tallying import tally
 
 from shortlist.profile import EVERY_LEVEL
 from shortlist.votes import frames as engine
-from shortlist.votes import plan_tally, tally
 from shortlist.votes.domain import number_items
 from shortlist.votes.source import read_request
+from shortlist.votes.tallies import plan_tally
 
 USUAL = {
     "spark.sql.codegen.wholeStage": "true",

@@ -15,12 +15,14 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from pyarrow import dataset, parquet
+from tallying import observe, tally
 
 from shortlist import Files, check
 from shortlist.errors import ChangedError, DataError, ParameterError
 from shortlist.votes import duckdb as engine
-from shortlist.votes import files, observe, plan_tally, tally
+from shortlist.votes import files
 from shortlist.votes.duckdb import _remove_left_folders
+from shortlist.votes.tallies import plan_tally
 
 DOMAIN = ["a", "b", "007", ""]
 
