@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
 
@@ -55,13 +55,9 @@ class Scaled:
         """The largest relative error of any of the numbers."""
         return self.roundings * ROUNDING
 
-    def reshape(self, *shape: int) -> Scaled:
-        """Return the numbers in another shape."""
-        return replace(self, mantissa=self.mantissa.reshape(shape), exponent=self.exponent.reshape(shape))
-
-    def take(self, index: IntArray | slice) -> Scaled:
+    def take(self, index: IntArray | NDArray[np.bool_] | slice) -> Scaled:
         """Return some of the numbers."""
-        return replace(self, mantissa=self.mantissa[index], exponent=self.exponent[index])
+        return Scaled(mantissa=self.mantissa[index], exponent=self.exponent[index], roundings=self.roundings)
 
     def align(self, ceiling: int) -> FloatArray:
         """Divide the numbers by 2^ceiling and return floats. Those below 2^-1022 may lose digits or become 0."""
@@ -84,7 +80,7 @@ def scale(numbers: Sequence[Callable[[], arb]]) -> Scaled:
 
 
 def powers(rate: Fraction, exponents: IntArray) -> Scaled:
-    """Compute e^(−rate · n) for every n in a rising array of non-negative integers, of which some may be equal.
+    """Compute e^(−rate · n) for every n in an array of non-negative integers.
 
     Each rate · n must be below 2^61. Then every exponent of two fits into 64 bits.
 
@@ -93,7 +89,8 @@ def powers(rate: Fraction, exponents: IntArray) -> Scaled:
     """
     if not len(exponents):
         return Scaled(mantissa=np.zeros(0), exponent=np.zeros(0, dtype=np.int64), roundings=0)
-    first, spread = int(exponents[0]), int(exponents[-1]) - int(exponents[0])
+    first = int(exponents.min())
+    spread = int(exponents.max()) - first
     assert rate.numerator * (first + spread) < _LARGEST_POWER * rate.denominator
     depths = exponents - first
     one, shift_of_one = power(rate, first)
