@@ -300,7 +300,7 @@ class Leading:
 
 def test_a_draw_beyond_the_table_is_resolved():
     """A number that falls on losses left out of the table finds them with balls."""
-    prepared = Joint(k=600, epsilon="0.1").prepare(Profile.of(np.array([10**6] * 600 + [10] * 2000)))
+    prepared = Joint(k=60, epsilon="0.1").prepare(Profile.of(np.arange(3000) // 3))
     ((_, lists, group, firsts, lasts),) = prepared._choose(1, Leading(b"\xff" * 8))
     assert lists is prepared.all_candidates
     assert int(firsts[0][0]) not in prepared.blocks[1, 0].tolist()

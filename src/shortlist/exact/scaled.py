@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
+from operator import attrgetter
 
 import numpy as np
 from flint import arb
@@ -64,13 +65,10 @@ class Scaled:
         return np.ldexp(self.mantissa, np.maximum(self.exponent - ceiling, -2000).astype(np.int32))
 
 
-def concatenate(parts: Sequence[Scaled]) -> Scaled:
-    """Concatenate arrays."""
-    return Scaled(
-        mantissa=np.concatenate([part.mantissa for part in parts]),
-        exponent=np.concatenate([part.exponent for part in parts]),
-        roundings=max(part.roundings for part in parts),
-    )
+def join(parts: Sequence[Scaled]) -> Scaled:
+    """Join arrays."""
+    mantissas, exponents, roundings = zip(*map(attrgetter("mantissa", "exponent", "roundings"), parts), strict=True)
+    return Scaled(mantissa=np.concatenate(mantissas), exponent=np.concatenate(exponents), roundings=max(roundings))
 
 
 def scale(numbers: Sequence[Callable[[], arb]]) -> Scaled:

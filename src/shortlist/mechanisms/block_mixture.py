@@ -30,7 +30,7 @@ from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.balls import ball, enclose_exp_minus, enclose_shortfall, use_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import Table, are_below, enclose_sum, quantile
-from shortlist.exact.scaled import Scaled, compute_shortfalls, concatenate, power, powers
+from shortlist.exact.scaled import Scaled, compute_shortfalls, join, power, powers
 from shortlist.exact.uniform import Uniform, draw_distinct_below, draw_words
 from shortlist.mechanisms.mechanism import Prepared
 from shortlist.profile import EVERY_LEVEL, Picks
@@ -134,7 +134,12 @@ class BlockCell:
         """Return two halves, or None if all losses in the cell allow the same candidates."""
         if self.padded or self.least() == self.most():
             return None
-        axis = max(range(len(self.ranges)), key=lambda each: self.ranges[each][1] - self.ranges[each][0])
+        firsts, lasts = zip(*self.ranges, strict=True)
+        fewest = [
+            self.candidates.number(self.group, *lasts[:axis], firsts[axis], *lasts[axis + 1 :])
+            for axis in range(len(lasts))
+        ]
+        axis = fewest.index(min(fewest))
         first, last = self.ranges[axis]
         middle = (first + last) // 2
         halves = ((first, middle), (middle + 1, last))
@@ -164,27 +169,27 @@ class BlockMixture(Prepared, Generic[AnyCandidates]):
         self.rate, self.top = rate, candidates.top
         self._covered, vote = np.minimum(candidates.lasts, candidates.reach), float(rate) * _BITS
         beyond = [candidates.bits + 2 - candidates.reach * vote] if (self._covered < candidates.lasts).any() else []
-        costs = np.array([float(each) for each in candidates.offsets]) * vote
+        costs = np.array(candidates.offsets, dtype=np.float64) * vote
         blocks = np.stack(np.broadcast_arrays(np.arange(len(costs)), 0, self._covered))
         if len(costs) < parts:
-            blocks = cut(blocks, parts)
+            blocks = cut(blocks, parts, candidates)
         light, bounds, surely, found = list[IntArray](), [np.array(beyond)], 0.0, 0
         heavy = list[tuple[IntArray, Scaled, Scaled]]()
         while blocks.size:
             highest, lowest = candidates.count_blocks(*blocks)
             wide = (blocks[1] < blocks[2]).any(axis=0)
-            if not wide.any():
+            if len(costs) == 1 and not wide.any():
                 heavy.append((blocks, highest, lowest))
                 break
             at_most, at_least = highest.exponent - costs[blocks[0, 0]] - blocks[1:].sum(axis=1, dtype=np.float64) * vote
             surely = max(surely, float(at_least.max()) - 1)
-            is_light = wide & (at_most + 3 < surely - LEFT_OUT_BITS)
+            is_light = at_most + 3 < surely - LEFT_OUT_BITS
             growth = highest.exponent - lowest.exponent
             is_open = ~is_light & ((growth > 0) | (highest.mantissa > lowest.mantissa))
-            widths, pieces = (blocks[2] - blocks[1])[:, is_open].max(axis=0), np.array(parts)
-            if found + int(np.minimum(widths, parts).sum()) > most:
-                is_open &= growth > steep
-                pieces = np.minimum(growth[is_open] // steep + 2, parts)
+            room = (most - found) // max(1, int(is_open.sum()))
+            needed = np.where(growth > steep, growth // steep + 2, 0)
+            pieces = np.minimum(np.maximum(needed, room), parts)
+            is_open &= pieces > 1
             is_heavy = ~is_light & ~is_open
             if not heavy:
                 candidates = candidates.narrow(int(blocks[2][:, ~is_light].max()))
@@ -192,15 +197,15 @@ class BlockMixture(Prepared, Generic[AnyCandidates]):
             bounds.append(at_most[is_light] + 3)
             heavy.append((blocks[..., is_heavy], highest.take(is_heavy), lowest.take(is_heavy)))
             found += int(is_heavy.sum())
-            blocks = cut(blocks[..., is_open], pieces)
+            blocks = cut(blocks[..., is_open], pieces[is_open], candidates)
         self.candidates, self._light, self._bounds = candidates, light, np.concatenate(bounds)
-        tables, highests, lowests = zip(*heavy, strict=True)
-        self.blocks, self.most, self.least = np.concatenate(tables, axis=2), concatenate(highests), concatenate(lowests)
+        tables, most_numbers, least_numbers = zip(*heavy, strict=True)
+        self.blocks, self.most, self.least = np.concatenate(tables, axis=2), join(most_numbers), join(least_numbers)
 
     def draw_many(self, n: int, bits: Bits) -> list[Picks]:
         """Choose items n times: draw rows until each has a candidate, a batch of them at once.
 
-        Rounds  A candidate is kept with a probability of at least 1/16.
+        Rounds  A candidate is kept with a probability of at least 1/16, or 1/128 in very long lists.
         """
         found: list[Picks] = [_NOTHING] * n
         most, missing, unordered = max(1, _BATCH // len(self.top)), np.arange(n), self.candidates.unordered
@@ -290,7 +295,8 @@ class BlockMixture(Prepared, Generic[AnyCandidates]):
         groups, offsets = self.blocks[0, 0], self.candidates.offsets
         ends = find_ends(self.candidates, groups, self.blocks[2])
         for start, end in zip(self.blocks[1], ends, strict=True):
-            numbers *= weigh_spans(self.rate, start, end)
+            widths = np.where(end < 0, -1, end - start)
+            numbers *= powers(self.rate, start) * compute_shortfalls(self.rate, widths)  # q^start − q^end
         if any(offsets):
             shifts = {group: power(self.rate, offsets[group]) for group in set(groups.tolist())}
             mantissa, exponent = np.array([shifts[group] for group in groups.tolist()]).T
@@ -335,16 +341,21 @@ def make_cells(rate: Fraction, candidates: Candidates, blocks: IntArray, *, padd
     ]
 
 
-def cut(blocks: IntArray, parts: IntArray | int) -> IntArray:
-    """Cut each block into at most so many parts of equal length, but for the last, along its longer loss."""
-    widths, order = blocks[2] - blocks[1], np.arange(blocks.shape[2])
-    axis = widths.argmax(axis=0)
-    width = widths[axis, order]
+def cut(blocks: IntArray, parts: IntArray | int, candidates: Candidates) -> IntArray:
+    """Cut each block into at most so many parts of equal length, but for the last, where most candidates are lost."""
+    (groups, firsts, lasts), order, logs = blocks, np.arange(blocks.shape[2]), []
+    for axis in range(len(lasts) if len(lasts) > 1 and blocks.size else 0):
+        inner = lasts.copy()
+        inner[axis] = firsts[axis]
+        numbers, _ = candidates.count_blocks(groups, inner, inner)
+        logs.append(numbers.exponent + np.log2(numbers.mantissa))
+    chosen = np.array(logs).argmin(axis=0) if logs else np.zeros_like(order)
+    width = (lasts - firsts)[chosen, order]
     stride = width // parts + 1
     number = width // stride + 1
     owners = order.repeat(number)
     starts = (np.arange(len(owners)) - (number.cumsum() - number)[owners]) * stride[owners]
-    found, place = blocks[..., owners], (axis[owners], np.arange(len(owners)))
+    found, place = blocks[..., owners], (chosen[owners], np.arange(len(owners)))
     found[1][place] += starts
     found[2][place] = found[1][place] + np.minimum(stride[owners] - 1, width[owners] - starts)
     return found
@@ -358,11 +369,6 @@ def find_ends(candidates: Candidates, groups: IntArray | list[int], lasts: IntAr
 def enclose_span(rate: Fraction, start: int, end: int) -> arb:
     """Enclose q^start − q^end. An end of −1 stands for no end."""
     return enclose_exp_minus(rate * start) * (arb(1) if end < 0 else enclose_shortfall(rate * (end - start)))
-
-
-def weigh_spans(rate: Fraction, starts: IntArray, ends: IntArray) -> Scaled:
-    """Compute q^start − q^end for some spans, at least one. An end of −1 stands for no end."""
-    return powers(rate, starts) * compute_shortfalls(rate, np.where(ends < 0, -1, ends - starts))
 
 
 def find_reach(candidates: float, rate: Fraction) -> int:
