@@ -126,6 +126,7 @@ class Sets:
     A lower loss of at most y allows the items with h_(n+1) − y votes or more. Let n + m(y) be their number. So
     C(r(x) + m(y), r(x)) sets have losses of at most x and y. If a set is alone, r = m = 0.
 
+    >>> from shortlist.profile import Profile
     >>> sets = Sets(Profile.of(np.array([5, 3, 3, 0])), range(2, 3), reach=9)
     >>> [[sets.number(0, x, y) for y in range(4)] for x in range(3)]
     [[2, 2, 2, 3], [2, 2, 2, 3], [3, 3, 3, 6]]
