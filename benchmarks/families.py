@@ -33,11 +33,11 @@ from typing import Any
 import duckdb
 import numpy as np
 
+from shortlist import Query
 from shortlist.mechanisms import MECHANISMS
 from shortlist.profile import Profile
 from shortlist.selection import select
 from shortlist.testing import SeededBits
-from shortlist.votes import Query
 from tables import Pair, own_peak_memory, processor_seconds, seconds
 
 K = 10

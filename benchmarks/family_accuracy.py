@@ -22,7 +22,7 @@ import polars as pl
 
 from shortlist.exact.bits import SystemBits
 from shortlist.terms import Terms
-from shortlist.votes import plan_tally
+from shortlist.votes.tallies import plan_tally
 
 K = 10
 SETTINGS = {

@@ -21,7 +21,8 @@ import numpy as np
 from shortlist.mechanisms import CDPPeel, LimitedDomain, Mechanism, NoisyCounts, Stable, Subset, Threshold
 from shortlist.profile import EVERY_LEVEL, Picks
 from shortlist.testing import SeededBits
-from shortlist.votes import Tally, observe
+from shortlist.votes.source import Tally
+from shortlist.votes.tallies import plan_tally
 
 EPSILON, DELTA, CAP = 1, "1e-6", 20
 SIZES = (10, 50, 100)
@@ -51,7 +52,8 @@ def main() -> None:
     print("|---" * (len(ALL) + 2) + "|")
     for name in options.data:
         (person, item), path = DATA[name], find_votes(name)
-        tallies = {cap: observe(path, person=person, item=item, votes_per_person=cap) for cap in (None, CAP)}
+        asked = {"person": person, "item": item, "observed": True}
+        tallies = {cap: plan_tally(path, **asked, votes_per_person=cap).count() for cap in (None, CAP)}
         true = read_all(tallies[None])
         for k in options.k:
             cells = [measure(make(k), tallies[cap], true, options.draws) for make, cap in ALL.values()]

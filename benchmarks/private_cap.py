@@ -22,7 +22,8 @@ import numpy as np
 from no_catalogue import DATA, find_votes, read_all
 from shortlist.terms import Terms
 from shortlist.testing import SeededBits
-from shortlist.votes import Tally, observe, plan_tally, tally
+from shortlist.votes.source import Tally
+from shortlist.votes.tallies import plan_tally
 
 FIXED = (5, 10, 20, 40)
 MECHANISMS = ("noisy-counts", "auto", "threshold")
@@ -63,8 +64,8 @@ class Votes:
     def count(self, cap: int | None, *, without_domain: bool) -> Tally:
         """Count the votes under a cap."""
         if without_domain:
-            return observe(self._path, **self._asked, votes_per_person=cap)
-        return tally(self._path, **self._asked, domain=list(self.true), votes_per_person=cap)
+            return plan_tally(self._path, **self._asked, observed=True, votes_per_person=cap).count()
+        return plan_tally(self._path, **self._asked, domain=list(self.true), votes_per_person=cap).count()
 
     @cache  # noqa: B019
     def count_exceeding(self, caps: tuple[int, ...]) -> list[int]:

@@ -31,8 +31,8 @@ from pathlib import Path
 
 import duckdb
 
+from shortlist import Query
 from shortlist.selection import select
-from shortlist.votes import Query
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 

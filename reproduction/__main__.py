@@ -31,7 +31,7 @@ try:
     from rich.text import Text
     from typer.core import TyperCommand
 
-    from shortlist.cli.options import format_example
+    from shortlist.cli.app import format_example
     from shortlist.cli.process import guard_streams, report_errors
 except ModuleNotFoundError:
     sys.exit(f"error: {MissingExtraError('reproduction', purpose='the reproduction')}")

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import shortlist
 from shortlist import Ledger
-from shortlist.audits.report import AuditReport
+from shortlist.audits.run import AuditReport
 from shortlist.cli.app import app
 
 ROOT = Path(__file__).parents[1]

@@ -10,6 +10,7 @@ import inspect
 import re
 import textwrap
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from shortlist.version import __version__
@@ -77,6 +78,20 @@ def trim_examples(app: Sphinx, page: str, text: list[str]) -> None:
     text[0] = re.sub(r"\n\n( *```)$", r"\n\1", text[0], flags=re.MULTILINE)
 
 
+def mark_prose(app: Sphinx, tree: nodes.document) -> None:
+    """Mark cells with a sentence, which a phone must not squeeze to a word in each line."""
+    for cell in tree.findall(lambda node: node.tagname == "entry" and len(node.astext()) > 40):
+        cell["classes"].append("prose")
+
+
+def keep_options_whole(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: object) -> None:
+    """Mark options such as --output in commands and in text. A browser would break their line after a hyphen."""
+    shell = r'(?<=<div class="highlight"><pre>)(.*?)(?=</pre>)|(?<=<span class="pre">)(.*?)(?=</span>)'
+    options = partial(re.sub, r"(?<![\w\-<])--?[a-z][\w\-]*", r'<span class="option">\g<0></span>')
+    if "body" in context:
+        context["body"] = re.sub(shell, lambda found: options(found[0]), context["body"], flags=re.DOTALL)
+
+
 def describe_commands(command: Any, path: str, parent: Any = None) -> Iterator[str]:
     """Write a command, or all commands of a group, as Markdown: the lines of its help, option by option."""
     context = command.context_class(command, info_name=path, parent=parent)
@@ -84,13 +99,14 @@ def describe_commands(command: Any, path: str, parent: Any = None) -> Iterator[s
         for name, each in command.commands.items():
             yield from describe_commands(each, name, context)
         return
-    yield from (f"## {context.command_path}", "", escape(inspect.cleandoc(command.help)).replace("\\`", "`"), "")
+    about = escape(inspect.cleandoc(command.help)).replace("\\`", "`")
+    yield from (f"## {context.command_path}", "", mark_options(about), "")
     example = textwrap.dedent(command.epilog.partition("Example:\n")[2])
     yield from ("```sh", example, "```", "")
     for heading, options in command.list_options(context).items():
         yield from (f"**{heading}**", "")
         for written, text in options:
-            yield from (f"`{written}`", f": {escape(text)}", "")
+            yield from (f"`{written}`", f": {mark_options(escape(text))}", "")
 
 
 def lay_out_claims(app: Sphinx, what: str, name: str, value: object, options: object, lines: list[str]) -> None:
@@ -105,6 +121,11 @@ def lay_out_claims(app: Sphinx, what: str, name: str, value: object, options: ob
 def escape(text: str) -> str:
     """Keep Markdown from reading signs of a help, such as < and *."""
     return re.sub(r"([\\`*_<\[\]])", r"\\\1", text)
+
+
+def mark_options(text: str) -> str:
+    """Write options such as --output as code, where they are not part of code already."""
+    return re.sub(r"`[^`]*`|--[a-z][\w\-]*", lambda found: f"`{found[0].strip('`')}`", text)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
@@ -125,4 +146,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("source-read", add_navigation)
     app.connect("source-read", trim_examples)
     app.connect("autodoc-process-docstring", lay_out_claims)
+    app.connect("doctree-read", mark_prose)
+    app.connect("html-page-context", keep_options_whole)
     return {"parallel_read_safe": True}

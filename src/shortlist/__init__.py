@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from shortlist import privacy as privacy
     from shortlist import release as release
     from shortlist import testing as testing
-    from shortlist.audits.report import AuditReport
-    from shortlist.audits.run import audit
+    from shortlist.audits.run import AuditReport, audit
     from shortlist.errors import (
         BudgetError,
         DataError,
@@ -29,11 +28,12 @@ if TYPE_CHECKING:
     from shortlist.ledger import Ledger
     from shortlist.planning.plan import Plan, plan
     from shortlist.privacy import Guarantee, compose
-    from shortlist.release import GroupList, Release, ReleaseFamily, UsefulnessWarning
+    from shortlist.release import GroupList, Release, ReleaseFamily
     from shortlist.selection import Selector, prepare, select, top_k
-    from shortlist.votes import Query
+    from shortlist.usefulness import UsefulnessWarning
     from shortlist.votes.check import Check, check
     from shortlist.votes.files import Files
+    from shortlist.votes.queries import Query
 
 __all__ = [
     "AuditReport",
@@ -68,16 +68,16 @@ __all__ = [
 # Names are imported on first use, so that the command line can print help before NumPy is loaded. All other names of
 # `__all__` are errors.
 _HOMES = {
-    "audits.report": ["AuditReport"],
-    "audits.run": ["audit"],
+    "audits.run": ["AuditReport", "audit"],
     "ledger": ["Ledger"],
     "planning.plan": ["Plan", "plan"],
     "privacy": ["Guarantee", "compose"],
-    "release": ["GroupList", "Release", "ReleaseFamily", "UsefulnessWarning"],
+    "release": ["GroupList", "Release", "ReleaseFamily"],
     "selection": ["Selector", "prepare", "select", "top_k"],
-    "votes": ["Query"],
+    "usefulness": ["UsefulnessWarning"],
     "votes.check": ["Check", "check"],
     "votes.files": ["Files"],
+    "votes.queries": ["Query"],
 }
 _MODULES = {"mechanisms", "privacy", "release", "testing"}
 

@@ -41,18 +41,30 @@ def check_target(path: str | os.PathLike[str], *, force: bool = False) -> Path:
     return target
 
 
-def write_whole(path: str | os.PathLike[str], write: Callable[[BinaryIO], object], *, force: bool = False) -> None:
-    """Write a file by calling `write`. Nobody ever sees a part of it, even after a crash.
+def write_whole(
+    path: str | os.PathLike[str],
+    content: str | bytes | Callable[[BinaryIO], object],
+    *,
+    force: bool = False,
+    private: bool = False,
+) -> None:
+    """Write a text, bytes, or what a function writes, to a file. Nobody ever sees a part of it, even after a crash.
 
     The bytes go to a temporary file in the same folder and reach the disk. Then the file gets its name. Without
-    `force`, an existing file is never overwritten, even if it appears during the work.
+    `force`, an existing file is never overwritten, even if it appears during the work. Only its owner may read a
+    `private` file.
     """
     target = check_target(path, force=force)
     # Short whatever the target is called, because a name has at most 255 bytes.
     temporary = target.with_name(f".shortlist-{SystemBits().draw(12).hex()}.tmp")
     try:
         with open(temporary, "xb") as file:
-            write(file)
+            if private:
+                os.fchmod(file.fileno(), 0o600)
+            if callable(content):
+                content(file)
+            else:
+                file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
         if force:

@@ -43,6 +43,10 @@ _OTHER_WAYS = {
 """What to write in place of an option of the command line, or of another function."""
 
 
+PARAMETERS: dict[str, None] = {}
+"""The parameters of all functions that `show_options` shows. They pass unknown names on: one of these may be meant."""
+
+
 def find_near_name(name: str, known: Iterable[str]) -> str | None:
     """Find the parameter that a user may have meant: by a common other name, or by its spelling.
 
@@ -87,6 +91,7 @@ def show_options(function: Callable[..., Any], options: type, **defaults: object
         annotation = getattr(kind, "__forward_arg__", kind)
         option = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
         listed.setdefault(name, option)
+    PARAMETERS.update(dict.fromkeys((*options.__annotations__, *listed)))
     parameters = [each.replace(default=defaults.get(name, each.default)) for name, each in listed.items()]
     function.__signature__ = shown.replace(parameters=parameters)  # type: ignore[attr-defined]
 

@@ -11,13 +11,15 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import groupby
+from typing import Any
 from zoneinfo import ZoneInfo
 
-from shortlist.errors import ParameterError
+from shortlist.errors import ParameterError, refuse_given
 from shortlist.privacy.numbers import Choice, quote
 from shortlist.safe_text import join_words
 
@@ -32,8 +34,9 @@ MOST_PERIODS = 10_000
 """A family has at most so many periods."""
 _FORMS = "a day 2026-08-31, a week 2026-W36, a month 2026-08, a quarter 2026-Q3 or a year 2026"
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
-_LONGEST = {"day": 1, "week": 7, "month": 31, "quarter": 92, "year": 366}
-"""The days of the longest period of a kind."""
+_DAYS = {"day": 1, "week": 7, "month": 31, "quarter": 92, "year": 366}
+_COMPLETED = {"day": "", "week": "", "month": "-01", "quarter": "-01", "year": "-01-01"}
+"""What makes a date of the text of a period, once a quarter is written as its first month."""
 
 
 class Every(Choice):
@@ -48,6 +51,11 @@ class Every(Choice):
     MONTH = "month"
     QUARTER = "quarter"
     YEAR = "year"
+
+    @property
+    def days(self) -> int:
+        """The days of the longest period of this kind."""
+        return _DAYS[self]
 
     def makes_up(self, other: Every) -> bool:
         """Whether every period of another kind is a union of periods of this kind. Weeks cross months and years."""
@@ -88,12 +96,13 @@ class Period:
         """
         if isinstance(text, date) and not isinstance(text, datetime):
             return cls(Every.DAY, text)
-        found = _WRITTEN.fullmatch(text) if isinstance(text, str) else None
-        try:
-            if found is not None:
-                return _read_parts(found)
-        except ValueError:
-            pass
+        if isinstance(text, str):
+            start = re.sub("Q([1-4])$", lambda found: f"{3 * int(found[1]) - 2:02}", text)
+            for every in Every:
+                with suppress(ValueError):
+                    period = cls.of(date.fromisoformat(start + _COMPLETED[every]), every)
+                    if str(period) == text:
+                        return period
         raise ParameterError(f"`{name}` must be {_FORMS}", f"not {quote(text)}")
 
     def __str__(self) -> str:
@@ -107,33 +116,13 @@ class Period:
     @property
     def end(self) -> int:
         """The number of the first day after the period, as `date.toordinal` counts days."""
-        if self.every in (Every.DAY, Every.WEEK):
-            return min(self.first.toordinal() + (1 if self.every is Every.DAY else 7), _LAST)
-        years, month = divmod(self.first.month - 1 + _MONTHS[self.every], 12)
-        year = self.first.year + years
-        return _LAST if year > date.max.year else date(year, month + 1, 1).toordinal()
+        after = self.first.toordinal() + self.every.days
+        return _LAST if after >= _LAST else Period.of(date.fromordinal(after), self.every).first.toordinal()
 
     @property
     def last(self) -> date:
         """The last day."""
         return date.fromordinal(self.end - 1)
-
-
-_WRITTEN = re.compile(
-    r"(?P<year>[0-9]{4})(-W(?P<week>[0-9]{2})|-Q(?P<quarter>[1-4])|-(?P<month>[0-9]{2})(-(?P<day>[0-9]{2}))?)?"
-)
-
-
-def _read_parts(found: re.Match[str]) -> Period:
-    parts = {name: int(text) for name, text in found.groupdict().items() if text is not None}
-    year = parts["year"]
-    if "week" in parts:
-        return Period(Every.WEEK, date.fromisocalendar(year, parts["week"], 1))
-    if "quarter" in parts:
-        return Period(Every.QUARTER, date(year, 3 * parts["quarter"] - 2, 1))
-    if "day" in parts:
-        return Period(Every.DAY, date(year, parts["month"], parts["day"]))
-    return Period(Every.MONTH if "month" in parts else Every.YEAR, date(year, parts.get("month", 1), 1))
 
 
 def list_periods(since: date, until: date, every: Every) -> tuple[Period, ...]:
@@ -142,12 +131,10 @@ def list_periods(since: date, until: date, every: Every) -> tuple[Period, ...]:
     >>> [str(each) for each in list_periods(date(2026, 1, 1), date(2026, 3, 31), Every.MONTH)]
     ['2026-01', '2026-02', '2026-03']
     """
-    found, period = [], Period.of(since, every)
-    while True:
-        found.append(period)
-        if period.end > until.toordinal():
-            return tuple(found)
-        period = Period(every, date.fromordinal(period.end))
+    found = [Period.of(since, every)]
+    while found[-1].end <= until.toordinal():
+        found.append(Period(every, date.fromordinal(found[-1].end)))
+    return tuple(found)
 
 
 # A public range of days
@@ -186,8 +173,8 @@ class Span:
                     "one list of all days counts each person once, and has its guarantee for the whole person",
                 )
             return
-        _check_boundary("since", self.since, Period.of(self.since, self.every))
-        _check_boundary("until", self.until, Period.of(self.until, self.every))
+        _check_boundary("since", self.since, self.every)
+        _check_boundary("until", self.until, self.every)
         if self.per is not None and not self.every.makes_up(self.per):
             whole = join_words([repr(str(each)) for each in Every if self.every.makes_up(each)], "or")
             raise ParameterError(
@@ -195,7 +182,7 @@ class Span:
                 f"not {str(self.per)!r}. A list must lie in one period of `per`, so that it costs no other",
             )
         # Ranges that are far too long are not listed.
-        if (self.until - self.since).days >= MOST_PERIODS * _LONGEST[self.every] or len(self.periods) > MOST_PERIODS:
+        if (self.until - self.since).days >= MOST_PERIODS * self.every.days or len(self.periods) > MOST_PERIODS:
             raise ParameterError(f"`since` and `until` must have at most {MOST_PERIODS:,} periods between them")
 
     @property
@@ -253,31 +240,29 @@ class Span:
         yield len(starts) - 1, None, self.until.toordinal() + 1
 
 
-def _check_boundary(name: str, day: date, period: Period) -> None:
+def _check_boundary(name: str, day: date, every: Every) -> None:
     """Refuse a range that cuts a period."""
-    right = day == (period.first if name == "since" else period.last)
-    if right:
+    period, last = Period.of(day, every), name == "until"
+    near = [each - last for each in (period.first.toordinal(), period.end)]
+    if day.toordinal() == near[last]:
         return
-    if name == "since":
-        near = [period.first, *([date.fromordinal(period.end)] if period.end < _LAST else [])]
-    else:
-        near = [*([period.first - timedelta(1)] if period.first > date.min else []), period.last]
+    ways = [f"`{name}={str(date.fromordinal(each))!r}`" for each in near if 0 < each < _LAST]
     raise ParameterError(
-        f"`{name}` must be the {'first' if name == 'since' else 'last'} day of a {period.every}",
+        f"`{name}` must be the {'last' if last else 'first'} day of a {every}",
         f"not {day}",
-        hint=f"pass {' or '.join(f'`{name}={str(each)!r}`' for each in near)}",
+        hint=f"pass {' or '.join(ways)}",
     )
 
 
 def read_span(
     *,
-    time: object,
-    every: object = None,
-    since: object = None,
-    until: object = None,
-    period: object = None,
-    per: object = None,
-    time_zone: object = None,
+    time: Any,
+    every: Any = None,
+    since: Any = None,
+    until: Any = None,
+    period: Any = None,
+    per: Any = None,
+    time_zone: Any = None,
 ) -> Span | None:
     """Read which votes count by their time; None if no column of times is named. Then a period is only a note.
 
@@ -288,11 +273,9 @@ def read_span(
     shortlist.errors.ParameterError: since must be the first day of a week, not 2026-09-01.
     Hint: pass since='2026-08-31' or since='2026-09-07'
     """
-    given = {"every": every, "since": since, "until": until, "per": per, "time_zone": time_zone}
     if time is None:
-        for name, value in given.items():
-            if value is not None:
-                raise ParameterError(f"`{name}` must go with `time`, the column of dates or times of the votes")
+        given = {"every": every, "since": since, "until": until, "per": per, "time_zone": time_zone}
+        refuse_given(given, "`time`, the column of dates or times of the votes")
         return None
     if not isinstance(time, str):
         raise ParameterError("`time` must be the name of a column, as text", f"not {type(time).__name__}")
@@ -314,22 +297,16 @@ def read_span(
     return Span(
         since=whole.first if whole else date.min if since is None else Period.read(since, name="since").first,
         until=whole.last if whole else date.max if until is None else Period.read(until, name="until").last,
-        every=None if every is None else Every.read(str(every), name="every"),
-        per=None if per is None else Every.read(str(per), name="per"),
-        time_zone=None if time_zone is None else _read_zone_name(time_zone),
+        every=every,
+        per=per,
+        time_zone=time_zone,
     )
 
 
-def _read_zone_name(name: object) -> str:
+def read_zone(name: object) -> ZoneInfo:
+    """Read a zone of the IANA database by its name."""
     if not isinstance(name, str):
         raise ParameterError("`time_zone` must be the name of a zone, as text", f"not {type(name).__name__}")
-    read_zone(name)
-    return name
-
-
-@lru_cache(maxsize=16)
-def read_zone(name: str) -> ZoneInfo:
-    """Read a zone of the IANA database by its name."""
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):  # an unknown name is a KeyError, one with odd characters a ValueError
@@ -387,16 +364,19 @@ def _to_seconds(day: int) -> int:
 
 def _cross(zone: ZoneInfo, before: int | None, number: int | None, day: int) -> Iterator[tuple[int | None, int]]:
     """Find the instants at which the local date becomes a day, and the instant at which it goes back."""
-    midnight = _to_seconds(day)
-    first, second = (midnight - _find_offset(zone, day, fold) for fold in (0, 1))
+    # The end of all days has the last offset before it.
+    local = datetime.fromordinal(day) if day < _LAST else datetime.max.replace(microsecond=0)
+    offsets = [_find_offset(local.replace(tzinfo=zone, fold=fold)) for fold in (0, 1)]
+    first, second = (_to_seconds(day) - offset for offset in offsets)
     if first == second:
         yield number, first
         return
     # The clocks change near midnight: find the first second of the new offset.
-    low, high, new = min(first, second), max(first, second), midnight - second
+    low, high = min(first, second), max(first, second)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if _find_shown(zone, middle) - middle == new else (middle, high)
+        shown = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=middle)).astimezone(zone)
+        low, high = (low, middle) if _find_offset(shown) == offsets[1] else (middle, high)
     if first > second:  # midnight is left out
         yield number, high
         return
@@ -406,14 +386,7 @@ def _cross(zone: ZoneInfo, before: int | None, number: int | None, day: int) -> 
         yield number, second
 
 
-def _find_offset(zone: ZoneInfo, day: int, fold: int) -> int:
-    """The offset at midnight, in seconds. That of the end of all days is the last one before it."""
-    local = datetime.fromordinal(day) if day < _LAST else datetime.max.replace(microsecond=0)
-    offset = local.replace(tzinfo=zone, fold=fold).utcoffset()
+def _find_offset(local: datetime) -> int:
+    """The offset of a local time, in seconds."""
+    offset = local.utcoffset()
     return 0 if offset is None else int(offset.total_seconds())
-
-
-def _find_shown(zone: ZoneInfo, second: int) -> int:
-    """What the clocks of a zone show at an instant, in seconds."""
-    local = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=second)).astimezone(zone).replace(tzinfo=UTC)
-    return int((local - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds())

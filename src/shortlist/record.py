@@ -19,12 +19,14 @@ import hashlib
 import json
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import fields, replace
+from dataclasses import fields, is_dataclass, replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,9 +46,9 @@ if TYPE_CHECKING:
 
 SCHEMA = "shortlist.release/3"
 FAMILY = "shortlist.family/1"
-COLUMNS = {"rank", "item", "count", "low", "high", "secure"}
-"""The columns that a release has by itself. No label is called like them."""
-FAMILY_COLUMNS = COLUMNS | {"people", "people_low", "people_high", "remark"}
+COLUMNS = dict.fromkeys(("rank", "count", "low", "high"), "int64") | {"item": "str", "secure": "bool"}
+"""The columns that a release has by itself, and their types. No label is called like them."""
+FAMILY_COLUMNS = COLUMNS | dict.fromkeys(("people", "people_low", "people_high"), "int64") | {"remark": "str"}
 """The columns that a family has by itself. No label and no column of groups is called like them."""
 
 _SAFE_INTEGER = 2**53
@@ -57,6 +59,11 @@ _DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]+)?(E[+-][0-9]{1,4})?")
 _IDENTIFIER = re.compile(r"[0-9a-f]{32}")
 _ABOUT_CHOICE = {"chosen", "choice_epsilon", "chosen_epsilon"}
 """Parameters about the choice of `auto`: the chosen mechanism, and the two parts of epsilon."""
+_HINTS = {
+    ".csv": "the record is in the .json file of a release",
+    ".parquet": "Release.from_parquet reads Parquet files",
+}
+"""What to read in place of other files of a release."""
 _UNKNOWN_BOUND = "the error of the list, as its mechanism defines it, is at most {bound}"
 
 
@@ -73,38 +80,38 @@ def compute_hash(release: Publication) -> str:
 
 def encode(release: Publication) -> dict[str, Any]:
     """Describe a release or a family by values that JSON can hold. Optional fields without a value are left out."""
-    names = [each.name for each in fields(release) if each.init and each.name not in _OF_LISTS]
-    values = {
-        **{name: getattr(release, name) for name in names},
-        "made": release.made.isoformat(),
-        "parameters": encode_parameters(release.parameters),
-        "guarantee": _encode_guarantee(release.guarantee),
-        "ordered": None if release.ordered else False,
-        "charge": None if release.charge is None else {"ledger": release.ledger, "number": release.charge},
-        "ledger": None,
-    }
-    lists = [_encode_list(each) for each in release.lists]
-    common = {name: _encode_fields(value) for name, value in values.items() if value is not None}
-    return {"schema": FAMILY, **common, "lists": lists} if release.by else {"schema": SCHEMA, **lists[0], **common}
+    written = {"schema": FAMILY if release.by else SCHEMA, **_encode_fields(release)}
+    ledger = written.pop("ledger", None)
+    if release.charge is not None:
+        written["charge"] = {"ledger": ledger, "number": release.charge}
+    if release.ordered:
+        del written["ordered"]
+    return written
+
+
+def _encode_fields(value: Any) -> dict[str, Any]:
+    """Describe a value by its fields. Those without a value are left out."""
+    given = {each.name: getattr(value, each.name) for each in fields(value) if each.init}
+    if "group" in given:  # a record says first which group it is
+        given = {"group": None, **given}
+    written = {name: _ENCODERS.get(name, _encode_field)(each) for name, each in given.items()}
+    return {name: each for name, each in written.items() if each is not None}
+
+
+def _encode_field(value: Any) -> Any:
+    if is_dataclass(value):
+        return _encode_fields(value)
+    if isinstance(value, tuple):
+        return list(value)
+    if isinstance(value, date):
+        return value.isoformat()
+    return str(value) if isinstance(value, str) else write_exact(value) if isinstance(value, Fraction) else value
 
 
 def _encode_guarantee(guarantee: Guarantee) -> dict[str, Any]:
     """Describe a guarantee. It always says whether it has a rho, and has a `rho_delta` only if that is above 0."""
     described = {"epsilon": None, "delta": None, "rho": None, **_encode_fields(guarantee)}
-    return (
-        described if guarantee.rho_delta else {name: value for name, value in described.items() if name != "rho_delta"}
-    )
-
-
-def _encode_list(listed: Release | GroupList) -> dict[str, Any]:
-    """Describe what one list has of its own."""
-    values = {
-        **{name: _encode_fields(getattr(listed, name, None)) for name in _OF_LISTS},
-        "group": [encode_item(each) for each in getattr(listed, "group", ())] or None,
-        "items": [encode_item(item) for item in listed.items],
-        "labels": {name: [encode_item(each) for each in column] for name, column in listed.labels.items()} or None,
-    }
-    return {name: value for name, value in values.items() if value is not None}
+    return {name: each for name, each in described.items() if name != "rho_delta" or guarantee.rho_delta}
 
 
 def encode_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -122,16 +129,8 @@ def _encode(value: Any) -> Any:
     return write_exact(value) if isinstance(value, Fraction) else encode_item(value)
 
 
-def _encode_fields(value: Any) -> Any:
-    """Describe a guarantee, counts or bounds by their fields. Fields without a value are left out."""
-    if isinstance(value, _STATED):
-        stated = {each.name: _encode_fields(getattr(value, each.name)) for each in fields(value)}
-        return {name: each for name, each in stated.items() if each is not None}
-    if isinstance(value, tuple):
-        return list(value)
-    if isinstance(value, date):
-        return value.isoformat()
-    return str(value) if isinstance(value, str) else write_exact(value) if isinstance(value, Fraction) else value
+def _encode_items(items: Iterable[Any]) -> list[Any]:
+    return [encode_item(item) for item in items]
 
 
 def encode_item(value: Any) -> Any:
@@ -164,12 +163,6 @@ def _decode_decimal(written: str) -> Decimal:
     return Decimal(written)
 
 
-_STATED = Guarantee | ReleasedCounts | NoisyPeople | ErrorBound | Assessment | Span
-_OF_LISTS = (
-    *("group", "items", "domain_size", "counts", "error_bound", "assessment", "labels"),
-    *("people", "noisy_people", "remark"),
-)
-"""What a list has of its own. In a family, each list has these fields."""
 _SCALARS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
     "integer": (int, str, int),
     "decimal": (Decimal, str, _decode_decimal),
@@ -179,6 +172,15 @@ _SCALARS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
     "bytes": (bytes, lambda value: base64.b64encode(value).decode(), base64.b64decode),
 }
 """Items that JSON cannot hold: their type, how they are written, and how they are read. A datetime is a date, too."""
+_ENCODERS: dict[str, Callable[[Any], Any]] = {
+    "group": _encode_items,
+    "items": _encode_items,
+    "labels": lambda labels: {name: _encode_items(column) for name, column in labels.items()} or None,
+    "parameters": encode_parameters,
+    "guarantee": _encode_guarantee,
+    "lists": lambda lists: [_encode_fields(each) for each in lists],
+}
+"""How a field is written that holds items, parameters or other values."""
 
 
 def read(written: str, kinds: Mapping[str, type[Publication]], *, source: str) -> Any:
@@ -193,11 +195,8 @@ def read(written: str, kinds: Mapping[str, type[Publication]], *, source: str) -
         again = encode(release)
         _check(_includes(stored, again))
     except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
-        name = source.strip("'").lower()
-        hint = "the record is in the .json file of a release" if name.endswith(".csv") else None
-        if name.endswith(".parquet"):
-            hint = "Release.from_parquet reads Parquet files"
-        elif hint is None and isinstance(error, json.JSONDecodeError):
+        hint = _HINTS.get(PurePath(source.strip("'")).suffix.lower())
+        if hint is None and isinstance(error, json.JSONDecodeError):
             hint = "it is no JSON: is the file complete?"
         expected = f"the record must follow the schema {' or '.join(kinds)}"
         raise DataError(expected, f"{source} does not", hint=hint) from None
@@ -240,25 +239,21 @@ def _includes(whole: Any, part: Any) -> bool:
 
 
 def _decode(stored: dict[str, Any], kind: Any) -> Publication:
-    """Read the fields that a release or a family has."""
-    given = _decode_fields(stored, kind)
-    given.pop("ledger", None)
-    if "charge" in given:
+    """Read a release or a family."""
+    given = {**stored, "ledger": None}
+    if "charge" in stored:
         given |= {"charge": stored["charge"]["number"], "ledger": stored["charge"]["ledger"]}
-    if "lists" in given:
-        given["lists"] = [kind.one_list(**_decode_fields(each, kind.one_list)) for each in given["lists"]]
-    release: Publication = kind(**given)
+    if hasattr(kind, "one_list"):
+        given["lists"] = [_make(kind.one_list, each) for each in stored["lists"]]
+    release: Publication = _make(kind, given)
     return release
 
 
-def _decode_fields(stored: dict[str, Any], kind: Any) -> dict[str, Any]:
-    names = [each.name for each in fields(kind)]
-    given = {name: _DECODERS.get(name, _keep)(stored[name]) for name in names if name in stored}
-    return {"domain_size": None, **given} if "domain_size" in names else given
-
-
-def _keep(value: Any) -> Any:
-    return value
+def _make(kind: Any, stored: Mapping[str, Any]) -> Any:
+    """Make a value from the fields that this version knows. Its class refuses wrong values."""
+    found = {"domain_size": None, **stored}
+    names = [each.name for each in fields(kind) if each.name in found]
+    return kind(**{name: _DECODERS[name](found[name]) if name in _DECODERS else found[name] for name in names})
 
 
 def _decode_items(stored: Any) -> tuple[Any, ...]:
@@ -279,26 +274,22 @@ def _decode_parameter(stored: Any) -> Any:
     return number if write_exact(number) == stored else stored
 
 
-def _make(kind: Any, stored: Mapping[str, Any]) -> Any:
-    """Make a value from the fields that this version knows. Its class refuses wrong values."""
-    return kind(**{each.name: stored[each.name] for each in fields(kind) if each.name in stored})
-
-
 _DECODERS: dict[str, Callable[[Any], Any]] = {
     "by": tuple,
     "group": _decode_items,
     "items": _decode_items,
     "labels": lambda stored: {name: _decode_items(column) for name, column in stored.items()},
     "parameters": lambda stored: {name: _decode_parameter(value) for name, value in stored.items()},
-    "guarantee": lambda stored: _make(Guarantee, stored),
-    "counts": lambda stored: _make(ReleasedCounts, stored),
-    "noisy_people": lambda stored: _make(NoisyPeople, stored),
-    "error_bound": lambda stored: _make(ErrorBound, stored),
-    "assessment": lambda stored: _make(Assessment, {**stored, "bound": _make(ErrorBound, stored["bound"])}),
+    "guarantee": partial(_make, Guarantee),
+    "counts": partial(_make, ReleasedCounts),
+    "noisy_people": partial(_make, NoisyPeople),
+    "error_bound": partial(_make, ErrorBound),
+    "assessment": partial(_make, Assessment),
+    "bound": partial(_make, ErrorBound),
+    "span": partial(_make, Span),
+    "since": date.fromisoformat,
+    "until": date.fromisoformat,
     "made": datetime.fromisoformat,
-    "span": lambda stored: _make(
-        Span, {**stored, **{name: date.fromisoformat(stored[name]) for name in ("since", "until")}}
-    ),
 }
 """How a field is read that is not written as it is."""
 
@@ -317,10 +308,10 @@ def _has_right_values(release: Publication) -> bool:
         and release.made.tzinfo == UTC
         and all(map(is_line, (release.mechanism, release.version, *columns)))
         and all(text is None or is_line(text) for text in texts)
-        and not (FAMILY_COLUMNS if release.by else COLUMNS) & set(columns)
+        and release.own_columns.keys().isdisjoint(columns)
         and len(set(columns)) == len(columns)
         and all(list(each.labels) == list(release.lists[0].labels) for each in release.lists)
-        and all(len(getattr(each, "group", ())) == len(release.by) for each in release.lists)
+        and all(len(each.group) == len(release.by) for each in release.lists)
         and all(isinstance(flag, bool) for flag in flags)
         and all(number is None or (type(number) is int and number >= 1) for number in numbers)
         and all(_IDENTIFIER.fullmatch(each) is not None for each in identifiers)
@@ -336,20 +327,16 @@ def _has_right_span(release: Publication, span: Span) -> bool:
     _check(span.per is None or release.guarantee.unit.endswith(f"-{span.per}"))
     if span.every is None:
         return True
-    groups: list[tuple[Any, ...]] = [getattr(each, "group", ()) for each in release.lists]
-    periods = tuple(map(str, span.periods))
-    return release.by[-1:] == (span.every,) and all(
-        tuple(group[-1] for group in groups[start : start + len(periods)]) == periods
-        and len({group[:-1] for group in groups[start : start + len(periods)]}) == 1
-        for start in range(0, len(groups), len(periods))
-    )
+    groups: list[tuple[Any, ...]] = [each.group for each in release.lists]
+    outer = dict.fromkeys(group[:-1] for group in groups)  # each has a list for every period
+    return release.by[-1:] == (span.every,) and groups == [(*each, str(one)) for each in outer for one in span.periods]
 
 
 def _has_right_list(listed: Release | GroupList) -> bool:
     """Whether all values are such as a list has."""
-    counts, assessed, people = listed.counts, listed.assessment, getattr(listed, "people", None)
+    counts, assessed, people = listed.counts, listed.assessment, listed.people
     return (
-        all(item is not None for item in (*listed.items, *getattr(listed, "group", ())))
+        all(item is not None for item in (*listed.items, *listed.group))
         and (listed.domain_size is None or (type(listed.domain_size) is int and listed.domain_size >= 1))
         and (people is None or (type(people) is int and people >= 0))
         and (counts is None or all(map(operator.le, counts.low or (), counts.high or ())))
@@ -364,12 +351,11 @@ def _find_contradiction(release: Publication, listed: Release | GroupList) -> st
     k, kind = parameters.get("k"), MECHANISMS.get(release.mechanism)
     # Without a public domain, a mechanism may choose fewer than k items, and so may one that needs none.
     public = d is not None and (kind is None or kind.needs_domain)
-    left_out, with_people = getattr(listed, "is_left_out", False), getattr(listed, "noisy_people", None) is not None
-    if with_people != ("people_epsilon" in parameters):
+    if (listed.noisy_people is not None) != ("people_epsilon" in parameters):
         return "noisy numbers of people do not go with the parameters"
-    if left_out and number:
+    if listed.is_left_out and number:
         return "a group with too few people has a list"
-    least = parameters.get("at_least", k) if public and not left_out else 0
+    least = parameters.get("at_least", k) if public and not listed.is_left_out else 0
     if type(k) is int and type(least) is int and not least <= number <= k:
         return "the number of items is not k"
     if number > (d or number):
@@ -477,7 +463,7 @@ def _compare_numbers(release: Publication) -> str | None:
 def _compare_terms(release: Publication, terms: Terms) -> str | None:
     """Compare what a record states with what its parameters and its noisy numbers imply."""
     chosen, guarantee, current = release.parameters.get("chosen"), release.guarantee, release.version == __version__
-    drawn = not all(getattr(each, "is_left_out", False) for each in release.lists)
+    drawn = not all(each.is_left_out for each in release.lists)
     _check(chosen is not None or len(terms.mechanism.candidates) == 1 or not drawn)
     implied = terms.state_promise(chosen)
     ours, parameters = implied["guarantee"], implied.pop("parameters")
@@ -505,13 +491,15 @@ def _compare_terms(release: Publication, terms: Terms) -> str | None:
 
 def _state_again(listed: Release | GroupList, terms: Terms, chosen: str | None) -> dict[str, Any]:
     """State all fields of a list that follow from the parameters and the noisy numbers of a record."""
-    values = [0] * len(listed) if listed.counts is None else listed.counts.values
-    assessed = listed.assessment
-    drawn: dict[str, Any] = {"d": listed.domain_size, "noisy": np.array(values, dtype=np.int64), "chosen": chosen}
-    drawn["people"] = getattr(listed, "people", None)
-    noisy_people: NoisyPeople | None = getattr(listed, "noisy_people", None)
-    drawn["noisy_people"] = None if noisy_people is None else noisy_people.value
-    drawn["others"] = None if listed.counts is None else listed.counts.others
+    counts, assessed, people = listed.counts, listed.assessment, listed.noisy_people
+    drawn: dict[str, Any] = {
+        "d": listed.domain_size,
+        "noisy": np.array([0] * len(listed) if counts is None else counts.values, dtype=np.int64),
+        "chosen": chosen,
+        "people": listed.people,
+        "noisy_people": people and people.value,
+        "others": counts and counts.others,
+    }
     implied = terms.state_list(**drawn, spread=0 if assessed is None else assessed.estimate)
     again = implied["assessment"]
     if again is None or assessed is None or assessed.estimate:

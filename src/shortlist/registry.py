@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from shortlist import record
+from shortlist.caption import describe_votes, introduce
 from shortlist.errors import ParameterError
 from shortlist.mechanisms import MECHANISMS
 from shortlist.privacy import Neighbours
@@ -32,21 +33,21 @@ class _Gap:
     several: bool = False
 
 
-def write(release: Publication, description: str, about: str) -> str:
-    """Write the entry. `description` says what is listed, and `about` whose votes count."""
+def write(release: Publication) -> str:
+    """Write the entry."""
     if not release.secure:
         raise ParameterError(
             "a release for the registry must use secure randomness", "this one can be repeated, so it promises nothing"
         )
     # The registry finds its slug in the first line, and computes it from name, curators and year.
     lines = ["url_slug: draft", "# fill in: run scripts/update_slug.py of the registry", "status: Draft", "tier: 3"]
-    entry = {"deployment": _describe(release, description, about)}
+    entry = {"deployment": _describe(release)}
     return "\n".join([*lines, *_write_lines(entry, ""), ""])
 
 
-def _describe(release: Publication, description: str, about: str) -> dict[str, Any]:
+def _describe(release: Publication) -> dict[str, Any]:
     """Describe a release by the fields of the registry, in their order."""
-    guarantee = release.guarantee
+    guarantee, description = release.guarantee, introduce(release)
     return {
         "basic": {
             "name": _Gap("the name of the list"),
@@ -68,7 +69,7 @@ def _describe(release: Publication, description: str, about: str) -> dict[str, A
         },
         "privacy_loss": {
             "privacy_unit": f"One {guarantee.unit}",
-            "privacy_unit_details": f"{_describe_neighbours(release)} {about}",
+            "privacy_unit_details": f"{_describe_neighbours(release)} {' '.join(describe_votes(release))}",
             "privacy_parameters": {
                 "epsilon": guarantee.epsilon,
                 **({"delta": guarantee.delta} if guarantee.delta else {}),

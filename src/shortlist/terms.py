@@ -17,7 +17,7 @@ from shortlist.array_types import IntArray
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits
 from shortlist.mechanisms import MECHANISMS, Mechanism, build_mechanism, find_kind, is_own, takes_cap
-from shortlist.mechanisms.mechanism import NOT_GIVEN
+from shortlist.mechanisms.mechanism import NOT_GIVEN, UNORDERED_BOUND
 from shortlist.privacy import Guarantee, Neighbours, compose
 from shortlist.privacy.composition import find_weakest
 from shortlist.privacy.guarantee import is_unit
@@ -26,21 +26,22 @@ from shortlist.profile import EVERY_LEVEL, Levels, Picks
 from shortlist.safe_text import LONGEST_LINE, is_line
 
 if TYPE_CHECKING:  # most lists are made without these, so they are imported where they are used
-    from shortlist.mechanisms.accuracy import Assessment, ErrorBound, NoisyPeople, ReleasedCounts
+    from shortlist.mechanisms.accuracy import Assessment, ErrorBound, ReleasedCounts
     from shortlist.mechanisms.assess import Assess
     from shortlist.mechanisms.noisy_counts import ListCounts
     from shortlist.mechanisms.private_cap import PrivateCap
 
-_OF_LISTS = frozenset({"assess", "counts_epsilon", "counts_rho", "counts_delta", "others"})
 AUTO_CAP = "auto"
 """In place of `votes_per_person`: the cap is chosen privately."""
-EXTRAS = _OF_LISTS | {"people_epsilon"}
+EXTRAS = {"assess", "counts_epsilon", "counts_rho", "counts_delta", "others", "people_epsilon"}
 """The parameters that buy something on top of a list."""
 MAY_BE_RANDOM = "may be random"
 """The remark on a list whose bound is at least the number of people in its group."""
 TOO_FEW_PEOPLE = "too few people"
 """The remark on a group that has no list, because its noisy number of people is below `min_people`."""
 _CONFIDENCE = Fraction(19, 20)
+_WITH_COUNTS = ("noisy-counts", "threshold")
+"""The mechanisms that release noisy counts by themselves."""
 _LESS = Fraction(4, 5)
 """`threshold` is taken if the votes that an item needs are less than this share of what `limited-domain` asks for."""
 _LIST = "pass `domain='catalogue.csv'`, a public list of all items that may be released, voted for or not"
@@ -169,28 +170,36 @@ class Terms:
         object.__setattr__(self, "parameters", {name: each for name, each in parameters.items() if each is not None})
 
     @classmethod
-    def read(cls, mechanism: str | Mechanism, k: Any = None, epsilon: Real | None = None, **parameters: Any) -> Terms:
+    def read(cls, mechanism: str | Mechanism, k: Any = None, epsilon: Real | None = None, **asked: Any) -> Terms:
         """Read the terms as users write them. Those that were read before are remembered.
 
         The same terms are often read again and again. A whole `top_k` is 1.1 to 1.7 times as fast with the memory.
         """
-        plain = _VALUES.issuperset(map(type, (k, epsilon, *parameters.values())))
+        plain = _VALUES.issuperset(map(type, (k, epsilon, *asked.values())))
         read: Any = _remember if plain and isinstance(mechanism, str | Mechanism) else cls._read
-        terms: Terms = read(mechanism, k, epsilon, **parameters)
+        terms: Terms = read(mechanism, k, epsilon, **asked)
         return terms
 
     @classmethod
     def _read(
+        cls, mechanism: str | Mechanism, k: Any, epsilon: Real | None, *, votes_per_person: Any = None, **asked: Any
+    ) -> Terms:
+        if isinstance(votes_per_person, str) and votes_per_person == AUTO_CAP:
+            return _read_for_each_cap(mechanism, k, epsilon, asked)
+        return cls._read_one(mechanism, k, epsilon, votes_per_person, **asked)
+
+    @classmethod
+    def _read_one(
         cls,
         mechanism: str | Mechanism,
         k: Any,
         epsilon: Real | None,
+        votes_per_person: Any,
         *,
         rho: Real | None = None,
         sensitivity: int = 1,
         max_weight: int | None = None,
         weight_unit: str | None = None,
-        votes_per_person: Any = None,
         persons_counted: bool = False,
         people: int | None = None,
         unit: str = "person",
@@ -199,49 +208,35 @@ class Terms:
         groups_per_person: int | None = None,
         people_epsilon: Real | None = None,
         min_people: int | None = None,
+        assess: Real | None = None,
+        counts_epsilon: Real | None = None,
+        counts_rho: Real | None = None,
+        counts_delta: Real | None = None,
+        others: bool | None = None,
         **parameters: Any,
     ) -> Terms:
-        if isinstance(votes_per_person, str) and votes_per_person == AUTO_CAP:
-            limits = {"groups": groups, "groups_per_person": groups_per_person, "people_epsilon": people_epsilon}
-            known = {"persons_counted": persons_counted, "people": people, "unit": unit, "min_people": min_people}
-            counted = {"sensitivity": sensitivity, "max_weight": max_weight, "weight_unit": weight_unit}
-            given = {**limits, **known, **counted, **parameters, "without_domain": without_domain, "rho": rho}
-            return _read_for_each_cap(mechanism, k, epsilon, given)
-        _check_people(people_epsilon, min_people, groups, persons_counted)
-        limited = _limit_groups(mechanism, groups, groups_per_person, votes_per_person)
-        if limited is not None and isinstance(mechanism, Mechanism):
-            own = mechanism.groups_per_person
-            # Two different limits are refused below. An epsilon that follows from rho follows once more.
-            if own is None or groups_per_person in (None, own):
-                again: dict[str, Any] = {} if mechanism.rho is None else {"epsilon": NOT_GIVEN}
-                mechanism = replace(mechanism, groups_per_person=limited, **again)
+        """Read the terms with a cap that is given, or without one. Further `parameters` are those of the mechanism."""
+        mechanism, limited = _limit_groups(mechanism, groups, groups_per_person, votes_per_person)
+        times = _read_largest(sensitivity, max_weight, weight_unit, persons_counted)
+
+        def share(value: Real | None, name: str, parts: int = times) -> Fraction | None:
+            return None if value is None else read_epsilon(value, name=name) / parts
+
+        spent_on_assessment = share(assess, "assess")
+        counted = {"epsilon": share(counts_epsilon, "counts_epsilon"), "delta": counts_delta, "others": others or None}
+        if counts_rho is not None:
+            counted["rho"] = read_positive(counts_rho, name="counts_rho") / times**2
+        parameters |= {"k": k, "epsilon": share(epsilon, "epsilon"), "rho": share(rho, "rho", times**2)}
         parameters["groups_per_person"] = limited
-        times = read_whole(sensitivity, name="sensitivity")
-        if max_weight is not None or weight_unit is not None:
-            _check_weights(max_weight, weight_unit, persons_counted)
-            times = read_whole(max_weight, name="max_weight")
-        bought = {name: parameters.pop(name) for name in _OF_LISTS & parameters.keys()}
-        bought = {name: value for name, value in bought.items() if value is not None and value is not False}
-        for name in ("assess", "counts_epsilon"):
-            if name in bought:
-                bought[name] = read_epsilon(bought[name], name=name) / times
-        if "counts_rho" in bought:
-            bought["counts_rho"] = read_positive(bought["counts_rho"], name="counts_rho") / times**2
-        parameters |= {"k": k, "epsilon": None if epsilon is None else read_epsilon(epsilon) / times}
-        parameters["rho"] = None if rho is None else read_epsilon(rho, name="rho") / times**2
+        if takes_cap(mechanism):
+            parameters["votes_per_person"] = votes_per_person
         if without_domain:
-            if weight_unit is not None:
-                raise ParameterError(
-                    "`domain` must be given with `weight`",
-                    "δ is proven for people who add 1 to an item, and with weights one person alone adds more",
-                    hint=_LIST,
-                )
-            built = _build_without_domain(mechanism, times, bought, votes_per_person=votes_per_person, **parameters)
+            weighed, assessed = weight_unit is not None, assess is not None
+            built = _build_without_domain(mechanism, parameters, times, weighed=weighed, assessed=assessed)
         else:
-            built = _build(mechanism, votes_per_person=votes_per_person, **parameters)
+            built = build_mechanism(mechanism, **parameters)
         # The cap that a mechanism relies on is the cap of the votes.
-        cap = getattr(built, "votes_per_person", votes_per_person)
-        cap = None if cap is None else read_whole(cap, name="votes_per_person")
+        cap = _read_whole(getattr(built, "votes_per_person", votes_per_person), "votes_per_person")
         if cap is not None and cap < times and weight_unit is None:
             raise ParameterError(
                 f"`votes_per_person` must be at least `sensitivity`, which is {times}",
@@ -250,15 +245,15 @@ class Terms:
             )
         return cls(
             mechanism=built,
-            assess=_buy_assessment(built, bought),
-            counts=_buy_counts(built, bought, cap, groups),
-            group_people=_buy_people(built, people_epsilon, groups),
-            min_people=None if min_people is None else read_whole(min_people, name="min_people"),
+            assess=_buy_assessment(built, spent_on_assessment),
+            counts=_buy_counts(built, counted, cap, groups),
+            group_people=_buy_people(built, people_epsilon, min_people, groups, persons_counted),
+            min_people=_read_whole(min_people, "min_people"),
             sensitivity=times,
             weight_unit=weight_unit,
             votes_per_person=cap,
             persons_counted=persons_counted,
-            people=None if people is None else read_whole(people, name="people"),
+            people=_read_whole(people, "people"),
             unit=unit,
             groups=groups,
         )
@@ -336,26 +331,31 @@ class Terms:
         that is public, and `noisy_people` is a noisy number of them. A list whose bound is at least what they can add
         to a count has a remark. A group with too few people has no list.
         """
-        stated_people = {"people": people, "noisy_people": self._state_people(noisy_people)}
-        if not self.has_list(noisy_people):
-            empty = dict.fromkeys(("counts", "error_bound", "assessment"))
-            return {"domain_size": d, **empty, **stated_people, "remark": TOO_FEW_PEOPLE}
-        ran = self.mechanism.resolve(chosen)
-        votes = None if d is None else ran.error_bound(d, _CONFIDENCE)
-        bound = None if votes is None else self.state_bound(votes, chosen)
-        assessed = None if spread is None else self._state_assessment(ran, spread, chosen)
-        counts = None if noisy is None else self._state_counts(ran, noisy, d, others)
+        from shortlist.mechanisms.accuracy import NoisyPeople
+
+        counts = bound = assessed = None
+        remark: str | None = TOO_FEW_PEOPLE
+        if self.has_list(noisy_people):
+            votes = None if d is None else self.mechanism.resolve(chosen).error_bound(d, _CONFIDENCE)
+            bound = None if votes is None else self.state_bound(votes, chosen)
+            assessed = None if spread is None else self._state_assessment(spread, chosen)
+            counts = None if noisy is None else self._state_counts(noisy, chosen, d, others)
+            known = noisy_people if people is None else people
+            small = known is not None and 0 < find_least_bound(bound, assessed) >= known * self.sensitivity
+            remark = MAY_BE_RANDOM if small else None
         stated = {"domain_size": d, "counts": counts, "error_bound": bound, "assessment": assessed}
         if self.groups is None:
             return stated
-        known = noisy_people if people is None else people
-        small = known is not None and 0 < find_least_bound(bound, assessed) >= known * self.sensitivity
-        return {**stated, **stated_people, "remark": MAY_BE_RANDOM if small else None}
+        noisy_number = None
+        if self.group_people is not None and noisy_people is not None:
+            ends: Any = self.group_people.state_counts([noisy_people], _CONFIDENCE)
+            (low,), (high,) = ends.low, ends.high
+            noisy_number = NoisyPeople(value=noisy_people, low=low, high=high, confidence=_CONFIDENCE)
+        return {**stated, "people": people, "noisy_people": noisy_number, "remark": remark}
 
     def state_bound(self, votes: int, chosen: str | None) -> ErrorBound:
         """State a bound on the error of the list, of so many votes."""
         from shortlist.mechanisms.accuracy import ErrorBound
-        from shortlist.mechanisms.mechanism import UNORDERED_BOUND
 
         ran = self.mechanism.resolve(chosen)
         words = UNORDERED_BOUND if self.mechanism.unordered and not ran.unordered else ran.bound_in_words
@@ -363,41 +363,33 @@ class Terms:
         return ErrorBound(votes=votes, confidence=_CONFIDENCE, statement=words.format(bound=bound))
 
     def _state_counts(
-        self, ran: Mechanism, noisy: IntArray, d: int | None, others: int | None
+        self, noisy: IntArray, chosen: str | None, d: int | None, others: int | None
     ) -> ReleasedCounts | None:
         """State noisy counts: those that were bought have an interval each, others have intervals that hold together.
 
         The counts of threshold have none: without a public domain, how many counts they would have to hold is not
         public.
         """
-        from shortlist.mechanisms import NoisyCounts, Threshold
         from shortlist.mechanisms.accuracy import ReleasedCounts
 
         if self.counts is not None:
             return self.counts.state_counts(noisy.tolist(), others=others)
-        if isinstance(ran, Threshold):
+        ran: Any = self.mechanism.resolve(chosen)
+        if ran.name == "threshold":
             return ReleasedCounts(values=tuple(noisy.tolist()))
-        return ran.state_counts(noisy, d) if isinstance(ran, NoisyCounts) and d is not None else None
+        stated: ReleasedCounts | None = ran.state_counts(noisy, d) if ran.name == "noisy-counts" and d else None
+        return stated
 
-    def _state_people(self, noisy: int | None) -> NoisyPeople | None:
-        if self.group_people is None or noisy is None:
-            return None
-        from shortlist.mechanisms.accuracy import NoisyPeople
-
-        counted = self.group_people.state_counts([noisy], _CONFIDENCE)
-        assert counted.low is not None
-        assert counted.high is not None
-        return NoisyPeople(value=noisy, low=counted.low[0], high=counted.high[0], confidence=_CONFIDENCE)
-
-    def _state_assessment(self, ran: Mechanism, spread: int, chosen: str | None) -> Assessment | None:
+    def _state_assessment(self, spread: int, chosen: str | None) -> Assessment | None:
         from shortlist.mechanisms.accuracy import Assessment
 
         if self.assess is None:
             return None
         failure = 1 - _CONFIDENCE
-        bound = self.state_bound(self.assess.bound(ran, spread, failure), chosen)
+        bound = self.assess.bound(self.mechanism.resolve(chosen), spread, failure)
         # Cutting off at 0 brings no estimate farther from a spread, which is 0 or more.
-        return Assessment(estimate=max(0, spread), margin=self.assess.find_margin(failure), bound=bound)
+        margin = self.assess.find_margin(failure)
+        return Assessment(estimate=max(0, spread), margin=margin, bound=self.state_bound(bound, chosen))
 
 
 def _read_for_each_cap(mechanism: str | Mechanism, k: Any, epsilon: Any, given: dict[str, Any]) -> Terms:
@@ -413,11 +405,11 @@ def _read_for_each_cap(mechanism: str | Mechanism, k: Any, epsilon: Any, given: 
         whole,
         neighbours=Neighbours.read(given.get("neighbours") or Neighbours.ADD_REMOVE),
         delta=given.get("delta"),
-        without_domain=given["without_domain"],
+        without_domain=given.get("without_domain", False),
     )
     # While the number of groups is not known, two caps show what is wrong. Then the terms are read again.
-    caps = CAPS[:: len(CAPS) - 1] if given["groups"] == 0 else CAPS
-    read = {cap: Terms._read(mechanism, k, whole - choice.epsilon, votes_per_person=cap, **given) for cap in caps}
+    caps = CAPS[:: len(CAPS) - 1] if given.get("groups") == 0 else CAPS
+    read = {cap: Terms._read_one(mechanism, k, whole - choice.epsilon, cap, **given) for cap in caps}
     # The terms of one cap are a release of their own after the choice.
     weakest = find_weakest([each.guarantee for each in read.values()])
     charged = compose([replace(choice.guarantee, unit=weakest.unit), weakest])
@@ -427,14 +419,14 @@ def _read_for_each_cap(mechanism: str | Mechanism, k: Any, epsilon: Any, given: 
 
 def _check_private_cap(mechanism: str | Mechanism, given: Mapping[str, Any]) -> None:
     """Refuse a private cap where nobody's votes are known, and where no cap makes a list better."""
-    if not given["persons_counted"]:
+    if not given.get("persons_counted"):
         raise ParameterError(
             f"`votes_per_person` must be a whole number where the votes are counted already, not {AUTO_CAP!r}",
             "in counts, nobody's votes can be told apart",
             hint="pass the votes themselves, with the column `person`; or say how many votes one person has at most; "
             "or leave `votes_per_person` out",
         )
-    if given["rho"] is not None:
+    if given.get("rho") is not None:
         raise ParameterError(
             f"`votes_per_person={AUTO_CAP!r}` must go with `epsilon`, not with `rho`",
             hint="pass `epsilon=1`: the release states its rho, too; or say how many votes of each person count",
@@ -446,7 +438,7 @@ def _check_private_cap(mechanism: str | Mechanism, given: Mapping[str, Any]) -> 
             hint=f"pass `mechanism={mechanism.name!r}`, with its parameters beside it",
         )
     counts = any(given.get(name) for name in ("counts_epsilon", "counts_rho"))
-    limits_groups = given["groups"] is not None and given["groups_per_person"] is None
+    limits_groups = given.get("groups") is not None and given.get("groups_per_person") is None
     if not (takes_cap(mechanism) or counts or limits_groups):
         raise ParameterError(
             f"`votes_per_person={AUTO_CAP!r}` must go with a mechanism that relies on a limit",
@@ -472,14 +464,19 @@ def check_text(text: str | None, *, name: str) -> str | None:
     return text
 
 
+def _read_whole(value: Any, name: str) -> int | None:
+    return None if value is None else read_whole(value, name=name)
+
+
 def _limit_groups(
     mechanism: str | Mechanism, groups: int | None, groups_per_person: int | None, votes_per_person: int | None
-) -> int | None:
-    """Find how many lists of a family one person is in at most. None is one list.
+) -> tuple[str | Mechanism, int | None]:
+    """Find how many lists of a family one person is in at most; None is one list. A mechanism object is told it.
 
     It is the smallest of what is given: the limit on groups, the limit on votes, and the number of groups.
     """
-    given = getattr(mechanism, "groups_per_person", None) if groups_per_person is None else groups_per_person
+    own = getattr(mechanism, "groups_per_person", None)
+    given = own if groups_per_person is None else groups_per_person
     cap = getattr(mechanism, "votes_per_person", None) if votes_per_person is None else votes_per_person
     if groups is None:
         if given is not None:
@@ -487,14 +484,12 @@ def _limit_groups(
                 "`groups_per_person` must go with `by`, the columns of the groups, or `every`",
                 hint="leave `groups_per_person` out: one list has no groups",
             )
-        return None
+        return mechanism, None
     if not is_own(kind := find_kind(mechanism)):
         raise ParameterError(
             "`by` must go with a mechanism of this library", f"{kind.name} may not know how many lists one person is in"
         )
-    if given is None and cap is None and groups == 1:
-        return 1
-    if given is None and cap is None:
+    if given is None and cap is None and groups != 1:
         raise ParameterError(
             "`groups_per_person` or `votes_per_person` must be given with `by` or `every`",
             "neither was. One person may be in every group, and epsilon is for all votes of the person together",
@@ -502,16 +497,37 @@ def _limit_groups(
             "`votes_per_person=20`: so many votes of each person are counted at most, over all groups. With `time` and "
             "`every='week'`, `per='week'` makes the guarantee one for a person in one week, not for the whole person",
         )
-    limits = {"groups_per_person": given, "votes_per_person": cap}
-    read = [read_whole(value, name=name) for name, value in limits.items() if value is not None]
-    return min([*read, groups] if groups else read)
+    read = (_read_whole(given, "groups_per_person"), _read_whole(cap, "votes_per_person"), groups or None)
+    limit = min(each for each in read if each is not None)
+    # Two different limits are refused later. An epsilon that follows from rho follows once more.
+    if isinstance(mechanism, Mechanism) and (own is None or groups_per_person in (None, own)):
+        again: dict[str, Any] = {} if mechanism.rho is None else {"epsilon": NOT_GIVEN}
+        mechanism = replace(mechanism, groups_per_person=limit, **again)
+    return mechanism, limit
 
 
-def _check_people(people_epsilon: object, min_people: object, groups: int | None, persons_counted: bool) -> None:
-    """Refuse numbers of people where there are no groups or no persons, and a limit without these numbers."""
-    if people_epsilon is None and min_people is None:
-        return
-    name = "min_people" if people_epsilon is None else "people_epsilon"
+def _read_largest(sensitivity: int, max_weight: Any, weight_unit: object, persons_counted: bool) -> int:
+    """Read what one person adds to a count at most. A largest weight must be enforced, and its unit be a word."""
+    times = read_whole(sensitivity, name="sensitivity")
+    if max_weight is None and weight_unit is None:
+        return times
+    if max_weight is None or not persons_counted:
+        raise ParameterError(f"`weight` must go with `{'max_weight' if persons_counted else 'person'}`")
+    if not is_unit(weight_unit):
+        raise ParameterError(
+            "`weight_unit` must be a word for what the weights count, such as minutes, of at most 40 letters",
+            hint="without it, it is the name of the column `weight`",
+        )
+    return read_whole(max_weight, name="max_weight")
+
+
+def _buy_people(
+    mechanism: Mechanism, epsilon: Real | None, min_people: object, groups: int | None, persons_counted: bool
+) -> ListCounts | None:
+    """Buy one noisy number of people for each list: one person moves those of at most cΔ groups, each by 1."""
+    if epsilon is None and min_people is None:
+        return None
+    name = "min_people" if epsilon is None else "people_epsilon"
     if groups is None:
         raise ParameterError(f"`{name}` must go with `by`, the columns of the groups")
     if not persons_counted:
@@ -519,95 +535,69 @@ def _check_people(people_epsilon: object, min_people: object, groups: int | None
             f"`{name}` must go with `person`",
             hint="in a table that is counted already, nobody knows how many people a group has",
         )
-    if people_epsilon is None:
+    if epsilon is None:
         raise ParameterError(
             "`min_people` must go with `people_epsilon`",
             "how many people a group has is not public",
             hint="pass `people_epsilon=0.1`, which buys a noisy number of people for each group. If the numbers are "
             "public, leave small groups out of `groups`",
         )
+    return _make_counts(mechanism, groups, k=1, epsilon=read_epsilon(epsilon, name="people_epsilon"))
 
 
-def _check_weights(max_weight: object, weight_unit: object, persons_counted: bool) -> None:
-    """Refuse a largest weight and a unit that do not go together, or that nobody enforces."""
-    if max_weight is None or not persons_counted:
-        missing = "max_weight" if persons_counted else "person"
-        raise ParameterError(f"`weight` must go with `{missing}`")
-    if not is_unit(weight_unit):
-        raise ParameterError(
-            "`weight_unit` must be a word for what the weights count, such as minutes, of at most 40 letters",
-            hint="without it, it is the name of the column `weight`",
-        )
-
-
-def _buy_people(mechanism: Mechanism, epsilon: Real | None, groups: int | None) -> ListCounts | None:
-    """Buy one noisy number for each list: one person moves those of at most cΔ groups, each by 1."""
+def _buy_assessment(mechanism: Mechanism, epsilon: Fraction | None) -> Assess | None:
     if epsilon is None:
-        return None
-    from shortlist.mechanisms.noisy_counts import ListCounts
-
-    return ListCounts(
-        k=1,
-        epsilon=read_epsilon(epsilon, name="people_epsilon"),
-        neighbours=mechanism.neighbours,
-        groups_per_person=mechanism.groups_per_person,
-        groups=groups or None,
-    )
-
-
-def _buy_assessment(mechanism: Mechanism, bought: Mapping[str, Any]) -> Assess | None:
-    if "assess" not in bought:
         return None
     from shortlist.mechanisms.assess import Assess, check_assessed
 
     check_assessed(mechanism)
-    return Assess(
-        epsilon=bought["assess"], neighbours=mechanism.neighbours, groups_per_person=mechanism.groups_per_person
-    )
+    return Assess(epsilon=epsilon, neighbours=mechanism.neighbours, groups_per_person=mechanism.groups_per_person)
 
 
 def _buy_counts(
-    mechanism: Mechanism, bought: Mapping[str, Any], cap: int | None, groups: int | None
+    mechanism: Mechanism, counted: Mapping[str, Any], cap: int | None, groups: int | None
 ) -> ListCounts | None:
-    spent = {name.removeprefix("counts_"): value for name, value in bought.items() if name != "assess"}
+    spent = {name: value for name, value in counted.items() if value is not None}
     if not spent:
         return None
-    from shortlist.mechanisms import NoisyCounts, Threshold
-    from shortlist.mechanisms.noisy_counts import ListCounts
-
-    if isinstance(mechanism, NoisyCounts | Threshold):
+    if mechanism.name in _WITH_COUNTS:
         name = "others" if spent.keys() == {"others"} else "counts_epsilon"
         raise ParameterError(
             f"`{name}` must go with another `mechanism`",
             f"{mechanism.name} releases its counts already",
             hint=f"leave `{name}` out",
         )
-    return ListCounts(
-        k=mechanism.k,
-        votes_per_person=cap,
-        neighbours=mechanism.neighbours,
-        groups_per_person=mechanism.groups_per_person,
-        groups=groups or None,
-        **spent,
-    )
+    return _make_counts(mechanism, groups, k=mechanism.k, votes_per_person=cap, **spent)
 
 
-def _build(mechanism: str | Mechanism, *, votes_per_person: int | None, **parameters: Any) -> Mechanism:
-    """Build a mechanism, with the cap if it relies on one."""
-    cap = {"votes_per_person": votes_per_person} if takes_cap(mechanism) else {}
-    return build_mechanism(mechanism, **parameters, **cap)
+def _make_counts(mechanism: Mechanism, groups: int | None, **counted: Any) -> ListCounts:
+    from shortlist.mechanisms.noisy_counts import ListCounts
+
+    limit = mechanism.groups_per_person
+    return ListCounts(neighbours=mechanism.neighbours, groups_per_person=limit, groups=groups or None, **counted)
 
 
 def _build_without_domain(
-    mechanism: str | Mechanism, sensitivity: int, bought: Mapping[str, Any], **parameters: Any
+    mechanism: str | Mechanism,
+    parameters: dict[str, Any],
+    sensitivity: int = 1,
+    *,
+    weighed: bool = False,
+    assessed: bool = False,
 ) -> Mechanism:
     """Build a mechanism that needs no domain. What needs a domain, or is proven with one only, is refused.
 
     >>> common = {"k": 100, "epsilon": 1, "delta": "1e-6"}
-    >>> [_build_without_domain("auto", 1, {}, votes_per_person=cap, **common).name for cap in (None, 20)]
+    >>> [_build_without_domain("auto", {**common, "votes_per_person": cap}).name for cap in (None, 20)]
     ['limited-domain', 'threshold']
     """
-    kind = type(mechanism) if isinstance(mechanism, Mechanism) else find_kind(mechanism)
+    kind = find_kind(mechanism)
+    if weighed:
+        raise ParameterError(
+            "`domain` must be given with `weight`",
+            "δ is proven for people who add 1 to an item, and with weights one person alone adds more",
+            hint=_LIST,
+        )
     if kind.needs_domain and kind.name != "auto":
         names = ", ".join(each.name for each in MECHANISMS.values() if not each.needs_domain)
         raise ParameterError(
@@ -625,7 +615,7 @@ def _build_without_domain(
             f"not {sensitivity}",
             f"`delta` is proven for 1 only: {_LIST}; or count each person once for an item",
         ),
-        ("assess" in bought, "`assess` must go with `domain`", None, f"leave `assess` out; or {_LIST}"),
+        (assessed, "`assess` must go with `domain`", None, f"leave `assess` out; or {_LIST}"),
         (
             delta is not None and read_rational(delta, name="delta") == 0,
             "`delta` must be above 0 where there is no `domain`",
@@ -655,7 +645,7 @@ def _build_without_domain(
     for is_wrong, expected, found, hint in refusals:
         if is_wrong:
             raise ParameterError(expected, found, hint=hint)
-    return _choose(given) if kind.name == "auto" else _build(mechanism, **parameters)
+    return _choose(given) if kind.name == "auto" else build_mechanism(mechanism, **parameters)
 
 
 def _choose(parameters: dict[str, Any]) -> Mechanism:

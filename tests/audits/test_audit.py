@@ -12,7 +12,7 @@ from scipy import stats
 
 import shortlist
 from shortlist.audits import frequencies, tables
-from shortlist.audits.cases import Case, list_cases
+from shortlist.audits.cases import Case, Finding, Result, list_cases
 from shortlist.audits.frequencies import bound_p_value
 from shortlist.audits.privacy_loss import (
     Pair,
@@ -20,9 +20,10 @@ from shortlist.audits.privacy_loss import (
     bound_below,
     bound_epsilon,
     enumerate_losses,
+    enumerate_weights,
     find_far_pair,
 )
-from shortlist.audits.report import AuditReport, Finding, Result
+from shortlist.audits.run import AuditReport
 from shortlist.errors import OutputError, ParameterError
 from shortlist.exact.balls import use_precision
 from shortlist.mechanisms import MECHANISMS, Joint, LimitedDomain, PNFPeel, Stable, Subset, Threshold
@@ -60,6 +61,19 @@ def test_an_object_is_audited_for_small_k():
     ):
         case = list_cases(given, 1)[0]
         assert (case.build(1).k, case.build(2).sizes) == (1, range(1, 3))
+
+
+def test_an_object_with_a_budget_in_rho_is_audited():
+    """All k have that rho, so each has an epsilon of its own. Laws that are 30 % off have another rho."""
+    report = shortlist.audit(PNFPeel(k=3, rho="0.2"), trials=3000, tables=False, bits=SeededBits(2))
+    assert report.verdict == "PASS: 11 checks passed"
+
+
+def test_weights_are_audited():
+    """One person who adds up to 2 to each item loses no more than epsilon, and as much as that."""
+    found = enumerate_weights(list_cases("pnf-peel", 1)[0], "replace")
+    assert found.result is Result.PASS
+    assert 0.99 < found.details["loss"] <= 1
 
 
 def test_every_mechanism_has_a_law():
@@ -253,13 +267,14 @@ def test_the_report_says_everything(tmp_path):
     """The text and the JSON hold every finding, and a file is never overwritten by accident."""
     report = shortlist.audit("subset", trials=2000, tables=False, bits=SeededBits(1))
     assert report.passed
-    assert report.verdict == "PASS: 9 checks passed"
+    assert report.verdict == "PASS: 13 checks passed"
     report.to_json(tmp_path / "report.json")
     stored = json.loads((tmp_path / "report.json").read_text())
     assert stored["schema"] == "shortlist.audit/2"
     assert stored["passed"]
-    assert [each["result"] for each in stored["findings"]] == ["pass"] * 9
+    assert [each["result"] for each in stored["findings"]] == ["pass"] * 13
     assert stored["randomness"] == "randomness that the caller gave"
+    assert stored["findings"][1]["check"] == "privacy loss of a family"
     assert stored["findings"][1]["loss"] < 1
     text = " ".join(str(report).split())
     assert "largest loss 1.0000, promised epsilon 1; rho " in text

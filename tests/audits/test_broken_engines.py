@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from shortlist.audits import tables
-from shortlist.audits.report import Result
+from shortlist.audits.cases import Result
 from shortlist.errors import DataError
 from shortlist.votes import tallies
 from shortlist.votes.domain import number_items

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from shortlist.audits import run
-from shortlist.audits.cases import Case
+from shortlist.audits.cases import Case, Result
 from shortlist.audits.frequencies import check_frequencies, check_independence
-from shortlist.audits.privacy_loss import Pair, bound_epsilon, enumerate_losses
-from shortlist.audits.report import Result
+from shortlist.audits.privacy_loss import Pair, bound_epsilon, enumerate_family, enumerate_losses
 from shortlist.mechanisms import CDPPeel, Joint, PNFPeel, Subset
 from shortlist.mechanisms.mechanism import Prepared
 from shortlist.testing import SeededBits
@@ -195,6 +194,21 @@ def test_a_wrong_calibration_of_delta_is_caught():
     delta = {"delta": Fraction(1, 5)}
     assert enumerate_losses(case(CDPPeel, **delta), "add-remove", largest_d=3)[0].result is Result.PASS
     assert enumerate_losses(case(OtherDelta, **delta), "add-remove", largest_d=3)[0].result is Result.FAIL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllOfEpsilonInEachGroup(PNFPeel):
+    """Each list of a family is drawn like a single one."""
+
+    def state_family(self, histograms, *, reach=6):
+        return PNFPeel(k=self.k, epsilon=self.epsilon, neighbours=self.neighbours).state_family(histograms)
+
+
+def test_a_family_that_costs_more_than_it_says_is_caught():
+    """One person in two groups has both losses; the right mechanism passes."""
+    for relation in ("add-remove", "replace"):
+        assert enumerate_family(case(PNFPeel), relation).result is Result.PASS
+        assert enumerate_family(case(AllOfEpsilonInEachGroup), relation).result is Result.FAIL
 
 
 def test_a_mechanism_that_breaks_down_fails():

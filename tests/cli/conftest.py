@@ -26,7 +26,7 @@ def complete(usual: dict[str, str], arguments: tuple[str, ...]) -> list[str]:
 @pytest.fixture(autouse=True)
 def no_account(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no account of an earlier test look interrupted."""
-    monkeypatch.setattr("shortlist.ledger.charging.latest", None)
+    monkeypatch.setattr("shortlist.ledger.latest", None)
 
 
 @pytest.fixture

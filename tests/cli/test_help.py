@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from shortlist.cli.app import COMMANDS, app
+from shortlist.cli.app import app
 
 from .conftest import Call
+
+COMMANDS = {each.callback.__name__: each.short_help or "" for each in app.registered_commands if each.callback}
 
 MODULES_AFTER = """
 import sys

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+import shortlist
 from shortlist import Ledger
 from shortlist.cli.app import app
 from shortlist.errors import LedgerError
@@ -104,6 +105,24 @@ def test_afford_counts_releases(path: Path) -> None:
     ledger("create", path, "--epsilon", "10")
     assert ledger("afford", path, "-k", "10", "--epsilon", "0.5").output == "20\n"
     assert ledger("afford", path, "-k", "10", "--epsilon", "11").stdout == "0\n"
+
+
+def test_afford_knows_weights(path: Path) -> None:
+    """With --max-weight, a release is what `select` would charge for one, or is refused as it would be there."""
+    ledger("create", path, "--epsilon", "10")
+    asked = ("afford", path, "-k", "10", "--epsilon", "0.5", "--max-weight", "60")
+    assert ledger(*asked).output == "20\n"
+    votes = {"user": [1, 2], "track": ["a", "b"], "played": [3, 90]}
+    shortlist.select(votes, person="user", item="track", weight="played", max_weight=60, domain=["a", "b"], k=1,
+                     epsilon="0.5", ledger=path)  # fmt: skip
+    assert ledger(*asked, "--weight-unit", "minutes").output == "19\n"
+    for wrong, words in (
+        ((*asked, "--delta", "1e-9", "--mechanism", "cdp-peel"), "--max-weight above 1 must go with a mechanism that"),
+        ((*asked[:-2], "--weight-unit", "minutes"), "--weight-unit must go with --max-weight"),
+    ):
+        refused = ledger(*wrong)
+        assert refused.exit_code == 2
+        assert words in refused.stderr
 
 
 def test_afford_says_why_nothing_is_covered(path: Path, tmp_path: Path) -> None:

@@ -250,10 +250,10 @@ def test_wrong_arguments_are_refused(ledger, place):
 
 def test_other_schemas_are_refused(ledger, place):
     """A version of the library does not write to a ledger of another one."""
-    for version in (3, 5):
+    for version in (4, 6):
         place.set_version(version)
         for call in (lambda: Ledger.open(place.address), lambda: ledger.charge(TENTH), lambda: ledger.spent):
-            with pytest.raises(LedgerError, match=f"must be of schema 4; .* is of schema {version}"):
+            with pytest.raises(LedgerError, match=f"must be of schema 5; .* is of schema {version}"):
                 call()
 
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from itertools import product
 
+import polars as pl
 import pytest
 from laws import neighbours
 
@@ -152,6 +153,26 @@ def test_all_requests_name_one_column_of_times(ledger):
     assert len(ledger.charges) == 1
 
 
+def test_all_columns_of_times_are_of_one_kind(ledger, tmp_path):
+    """Near midnight, a time without a zone and an instant may be in two weeks. The type says which one a column has."""
+    votes = pl.DataFrame(VOTES).with_columns(pl.col("played_at").dt.replace_time_zone(None))
+    select(votes, **ASKED, period="2025-W45", ledger=ledger)
+    assert ledger.charges[0].time_kind == "timestamps"
+    zoned = votes.with_columns(pl.col("played_at").dt.replace_time_zone("UTC"))
+    votes.write_csv(tmp_path / "votes.csv")
+    votes.with_columns(pl.col("played_at").dt.date()).write_parquet(tmp_path / "days.parquet")
+    for other, kind in (
+        (zoned, "timestamps with time zone"),
+        (tmp_path / "votes.csv", "text"),
+        (tmp_path / "days.parquet", "dates"),
+    ):
+        with pytest.raises(ParameterError, match=f"must name a column of timestamps, .* not of {kind}; .*\nHint: cast"):
+            select(other, **ASKED, period="2025-W46", ledger=ledger)
+    select(VOTES, **ASKED, period="2025-W46", ledger=ledger)  # the values of a list have no type
+    select(votes, **ASKED, period="2025-W46", ledger=ledger)
+    assert [charge.time_kind for charge in ledger.charges] == ["timestamps", None, "timestamps"]
+
+
 def test_a_key_is_released_once_in_its_period(ledger):
     """The same request is free, also after the budget is used up. Another period with the key is refused."""
     asked = {**ASKED, "epsilon": 1, "ledger": ledger}
@@ -167,7 +188,7 @@ def test_a_key_is_released_once_in_its_period(ledger):
 def test_the_period_of_a_charge_stays(ledger, place):
     """The database refuses to move a charge to another period."""
     ledger.charge(THIRD, period="2025-W45")
-    for column in ("period", "time_column"):
+    for column in ("period", "time_column", "time_kind"):
         with pytest.raises(place.errors, match="once"):
             place.execute(f"UPDATE charge SET {column} = '2025-W46'")
 

@@ -205,14 +205,14 @@ def test_errors_show_no_password(place, postgres):
             with pytest.raises((LedgerError, ParameterError)) as caught:
                 call(wrong)
             assert "hunter2" not in f"{caught.value} {caught.value!r}", wrong
-    assert "hunter2" not in repr(Ledger.open(place.address)._store)
+    assert "hunter2" not in repr(Ledger.open(place.address).store)
 
 
 def test_a_locked_ledger_says_so(place):
     """Nothing is charged while another writes, and everything works once it lets go."""
     Ledger.create(place.address, epsilon=1)
     ledger, other = Ledger.open(place.address, timeout=0.1), Ledger.open(place.address)
-    with other._store.open(write=True):
+    with other.store.open(write=True):
         with pytest.raises(LedgerError, match="another process has locked it"):
             ledger.charge(THIRD)
         assert not ledger.charges
@@ -224,7 +224,7 @@ def test_a_commit_reaches_the_disk_of_the_server(place, postgres):
     Ledger.create(place.address, epsilon=1)
     options = "-c%20synchronous_commit%3Doff%20-c%20default_transaction_isolation%3Dserializable"
     ledger = Ledger.open(f"{place.address}&options={options}")
-    with ledger._store.open(write=True) as transaction:
+    with ledger.store.open(write=True) as transaction:
         said = {name: transaction.execute(f"SHOW {name}").fetchone() for name in SETTINGS}
     assert {name: row[name] for name, row in said.items()} == SETTINGS
     assert ledger.charge(THIRD).number == 1

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pytest
 from contract import ALARM, RELATIONS
 from laws import p_value
+from tallying import observe
 
 from shortlist.mechanisms import LimitedDomain, Stable, Threshold
 from shortlist.testing import SeededBits
-from shortlist.votes import observe
 
 ITEMS = "abc"
 BALLOTS = [frozenset(chosen) for size in range(4) for chosen in itertools.combinations(ITEMS, size)]

@@ -15,12 +15,13 @@ from noisy import find_neighbours, laplace_law
 from peels import PeelLaw, exponential_round
 from unlisted import observe
 
+from shortlist.audits.cases import Case
 from shortlist.errors import DataError, ParameterError
 from shortlist.mechanisms import MECHANISMS, Auto, CDPPeel, Joint, LimitedDomain, Stable
 from shortlist.mechanisms.assess import Assess
 from shortlist.mechanisms.auto import PrivateChoice, state_chances, state_score
 from shortlist.mechanisms.noisy_counts import ListCounts
-from shortlist.mechanisms.stated import rank_items
+from shortlist.mechanisms.stated import pair_families, rank_items
 from shortlist.privacy.zcdp import find_rho_of_pure
 from shortlist.profile import Profile
 from shortlist.testing import SeededBits
@@ -46,10 +47,8 @@ class FamilyLaw(Law):
 
 def make(name, options, relation, groups_per_person, *, k=1, epsilon=EPSILON):
     """Make the mechanism of a family; a person may have as many votes in each group as one of a single list."""
-    given = dict(options)
-    if groups_per_person and "votes_per_person" in given:
-        given["votes_per_person"] *= groups_per_person
-    return MECHANISMS[name](k=k, epsilon=epsilon, neighbours=relation, groups_per_person=groups_per_person, **given)
+    case = Case(kind=MECHANISMS[name], epsilon=epsilon, options=options)
+    return case.build(k, relation, groups=groups_per_person)
 
 
 def state_law(mechanism):
@@ -81,17 +80,6 @@ def find_violations(stated, guarantee, pairs):
             yield here, there
 
 
-def pair_up(histograms, groups, relation, groups_per_person, cap):
-    """Every family of these histograms with its neighbours: once, whatever the order of the pair and of the groups."""
-    seen = set()
-    for family in itertools.combinations_with_replacement(histograms, groups):
-        for other in find_neighbours(family, relation, groups_per_person, cap):
-            pair, reverse = (tuple(sorted(zip(*each, strict=True))) for each in ((family, other), (other, family)))
-            if pair not in seen and reverse not in seen:
-                seen.add(pair)
-                yield family, other
-
-
 @pytest.mark.slow
 @every_case
 @every_relation
@@ -104,7 +92,7 @@ def test_no_neighbour_of_a_family_is_told_apart(name, options, relation, groups_
             continue  # too many lists with counts
         cap = mechanism.parameters.get("votes_per_person")
         with ctx.workprec(96):
-            pairs = pair_up(histograms, 2, relation, groups_per_person, cap)
+            pairs = pair_families(histograms, 2, relation, groups_per_person, cap)
             assert not [*find_violations(mechanism, mechanism.guarantee, pairs)]
 
 
@@ -274,7 +262,7 @@ def test_the_mean_score_moves_by_the_sensitivity_at_most(relation, groups_per_pe
     score, largest = cache(state_score), 0.0
     sensitivity = groups_per_person * (1 if relation == "add-remove" else 2)
     with ctx.workprec(96):
-        for here, there in pair_up([*THREE, (9, 0, 0)], 2, relation, groups_per_person, None):
+        for here, there in pair_families([*THREE, (9, 0, 0)], 2, relation, groups_per_person, None):
             for each in mechanism.candidates.values():
                 sums = [sum((score(each, group) for group in family), arb(0)) for family in (here, there)]
                 assert not abs(sums[0] - sums[1]) > sensitivity

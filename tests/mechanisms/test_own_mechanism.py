@@ -74,6 +74,18 @@ def test_it_is_forecast_beside_the_others(kind):
         shortlist.plan({"a": COUNTS, "b": COUNTS}, k=2, epsilon=1, groups_per_person=1, mechanism=kind(k=2, epsilon=1))
 
 
+def test_an_object_of_it_selects_from_votes(kind, tmp_path):
+    """`select` counts votes, charges its guarantee to a ledger, and releases a list. Lists by group are refused."""
+    votes = {"person": [*range(300), *range(200)], "item": ["apple"] * 300 + ["pear"] * 200, "land": ["DE"] * 500}
+    ledger = shortlist.Ledger.create(tmp_path / "budget.db", epsilon=1)
+    names = {"person": "person", "item": "item", "domain": list(COUNTS)}
+    release = shortlist.select(votes, **names, mechanism=kind(k=2, epsilon=1), ledger=ledger)
+    assert (list(release), release.mechanism) == (["apple", "pear"], "exponential-peel")
+    assert ledger.spent.epsilon == 1
+    with pytest.raises(ParameterError, match="exponential-peel"):
+        shortlist.select(votes, **names, by="land", groups=["DE"], groups_per_person=1, mechanism=kind(k=2, epsilon=1))
+
+
 @pytest.mark.slow
 def test_an_audit_without_a_law_bounds_epsilon_in_a_black_box(kind):
     """Samples alone fail a mechanism that draws with six times its epsilon, and pass the right one."""

@@ -12,8 +12,8 @@ import shortlist
 from shortlist.errors import DataError, ParameterError
 from shortlist.mechanisms import Auto, NoisyCounts, PNFPeel
 from shortlist.planning import advice
-from shortlist.planning.families import Habits
-from shortlist.planning.inputs import Limits
+from shortlist.planning.constraints import Constraints
+from shortlist.planning.counts import invent_habits
 from shortlist.profile import Profile
 from shortlist.testing import SeededBits
 
@@ -47,8 +47,8 @@ def test_limits_are_chosen_for_each_mechanism(made):
     assert rows["noisy-counts"]["groups_per_person"] is None
     assert rows["joint"]["groups_per_person"] in (1, 2, 3, 4)
     for name, trials in made.tried.items():
-        limits = next(each.limits for each in made.forecasts if each.name == name)
-        assert limits == max(trials, key=lambda each: round(each.recall, 3)).limits
+        limits = next(each.constraints for each in made.forecasts if each.name == name)
+        assert limits == max(trials, key=lambda each: round(each.recall.mean, 3)).constraints
     record = json.loads(made.to_json())
     assert record["groups"] == 60
     assert {each["mechanism"] for each in record["limits_tried"]} == set(made.tried)
@@ -58,7 +58,7 @@ def test_limits_are_chosen_for_each_mechanism(made):
 def test_limits_that_are_given_are_kept():
     """They are neither changed nor dropped, and the command has them."""
     made = shortlist.plan(**INVENTED, k=5, epsilon=2, groups_per_person=3, votes_per_person=7, draws=60)
-    assert {each.limits for each in made.forecasts} == {Limits(groups_per_person=3, votes_per_person=7)}
+    assert {each.constraints.limits for each in made.forecasts} == {"3 groups and 7 votes of each person"}
     assert {each.mechanism.groups_per_person for each in made.forecasts} == {3}
     assert "--by group --groups groups.csv" in made.command
     assert "--groups-per-person 3" in made.command or "--votes-per-person 7 --groups-per-person 3" in made.command
@@ -68,15 +68,15 @@ def test_limits_that_are_given_are_kept():
 
 def test_what_limits_leave_is_computed():
     """A limit on votes cuts those who cast more; one on groups leaves the share of the groups that are kept."""
-    habits = Habits.invent(12, 4, Limits())
+    habits = invent_habits(12, 4, Constraints(groups=60))
     assert habits.votes.mean() == pytest.approx(12)
     assert np.median(habits.votes) < 8
-    kept = [habits.keep(Limits(votes_per_person=m)) for m in (1, 5, 20, 1000)]
+    kept = [habits.keep(Constraints(votes_per_person=m)) for m in (1, 5, 20, 1000)]
     assert kept == sorted(kept)
     assert kept[0] == pytest.approx(1 / 12, rel=0.02)
     assert kept[-1] == 1
-    assert habits.keep(Limits(groups_per_person=4)) == 1
-    assert 0.25 <= habits.keep(Limits(groups_per_person=1)) < 0.4
+    assert habits.keep(Constraints(groups=60, groups_per_person=4)) == 1
+    assert 0.25 <= habits.keep(Constraints(groups=60, groups_per_person=1)) < 0.4
 
 
 def test_a_forecast_of_a_family_is_what_families_get():
@@ -108,10 +108,10 @@ def test_a_wish_is_about_the_mean_over_all_lists():
     made = shortlist.plan(**INVENTED, k=5, epsilon=1, groups_per_person=2, want="recall 0.8", draws=60)
     answer = made.answers["pnf-peel"]
     assert answer.epsilon is not None
-    assert answer.limits == Limits(groups_per_person=2)
+    assert answer.constraints.limits == "2 groups of each person"
 
     def look(epsilon):
-        return made.planner.look(PNFPeel(k=5, epsilon=epsilon, groups_per_person=2), answer.limits).recall.mean
+        return made.planner.look("pnf-peel", 5, epsilon, answer.constraints).recall.mean
 
     digit = Fraction(1, 1000) if answer.epsilon <= Fraction(1, 10) else Fraction(1, 100 if answer.epsilon <= 1 else 10)
     assert look(answer.epsilon) >= 0.8 > look(answer.epsilon - digit)

@@ -13,7 +13,7 @@ import shortlist
 from shortlist.errors import DataError, ParameterError
 from shortlist.planning import advice
 from shortlist.planning.advice import Wish
-from shortlist.planning.inputs import Limits
+from shortlist.planning.constraints import Constraints
 
 STEEP = (20_000 / np.arange(10, 3010)).astype(int)
 """The 30th item has 512 votes, and an ordered list of 30 from 3,000 needs about 490 at epsilon 1."""
@@ -83,7 +83,7 @@ def test_the_rule_never_contradicts_the_forecast():
             like="zipf", exponent="1.1", items=10**5, people=10**6, k=50, epsilon=epsilon, draws=50, sort="name"
         )
         joint = next(each for each in made.forecasts if each.name == "joint")
-        assert joint.bound > made.histogram.counts[49]
+        assert joint.bound > made.planner.counts.shown[0].counts[49]
         assert (joint.recall.mean < 0.5) == collapses == ("joint collapses" in made.why)
         assert ("You have fewer, so the forecast decides: joint gets" in made.why) == (not collapses)
 
@@ -148,7 +148,7 @@ def test_the_call_of_python_works(made):
         counts, k=5, epsilon="1/3", delta="1e-6", votes_per_person=3, ordered=False, neighbours="replace", draws=10
     )
     for forecast in other.forecasts:
-        call = shortlist.planning.advice.write_call(forecast.mechanism, limits=Limits(votes_per_person=3))
+        call = advice.write_call(forecast.mechanism, forecast.constraints)
         assert "votes_per_person=3" in call
         assert len(eval(call, {"shortlist": shortlist, "new_counts": counts})) == 5, call
 
@@ -158,11 +158,11 @@ def test_invented_counts_need_no_data():
     made = shortlist.plan(
         like="zipf", exponent="1.1", items=1000, people=1e5, votes_per_person=4, k=5, epsilon=1, draws=20
     )
-    assert 390_000 < made.histogram.counts.sum() <= 400_000
-    assert made.histogram.counts[0] <= 100_000
-    assert made.histogram.invented
+    assert 390_000 < made.planner.counts.shown[0].counts.sum() <= 400_000
+    assert made.planner.counts.shown[0].counts[0] <= 100_000
+    assert made.planner.counts.invented
     steep = shortlist.plan(like="zipf", exponent=3, items=10, people=100, votes_per_person=9, k=2, epsilon=1, draws=20)
-    assert steep.histogram.counts.max() == 100
+    assert steep.planner.counts.shown[0].counts.max() == 100
 
 
 @pytest.mark.slow
@@ -196,16 +196,16 @@ def test_one_vote_is_proposed_to_invented_people():
     """Invented people cast one vote each if nothing else is said; of real people that is not known."""
     invented = shortlist.plan(like="zipf", items=5000, people=2000, k=50, epsilon=1, draws=20)
     assert any("with at most 1 vote per person" in each for each in invented.advice.changes)
-    given = shortlist.plan(invented.histogram.counts, k=50, epsilon=1, draws=20)
+    given = shortlist.plan(invented.planner.counts.shown[0].counts, k=50, epsilon=1, draws=20)
     assert any("with at most 10 votes per person" in each for each in given.advice.changes)
 
 
 def test_invented_people_cast_one_vote_but_nobody_is_limited():
     """Counts are invented for one vote each. A limit that nobody asked for would drop votes of real people."""
     made = shortlist.plan(like="zipf", items=1000, people=10**4, k=5, epsilon=1, draws=20)
-    assert made.constraints.votes_per_person is None
+    assert made.planner.constraints.votes_per_person is None
     assert "noisy-counts" not in {row["mechanism"] for row in made.table}
-    assert "10,000 people with 1 vote each" in made.histogram.source
+    assert "10,000 people with 1 vote each" in made.planner.counts.source
     assert "votes-per-person" not in made.command
     assert "votes_per_person" not in made.call
     limited = shortlist.plan(like="zipf", items=1000, people=10**4, votes_per_person=1, k=5, epsilon=1, draws=20)
@@ -218,7 +218,7 @@ def test_the_command_has_the_cap_whatever_the_mechanism(name):
     """Votes beyond the limit are not counted, so the release needs the limit as well."""
     made = shortlist.plan(STEEP, k=5, epsilon=1, delta="1e-6", votes_per_person=7, draws=10)
     mechanism = next(each.mechanism for each in made.forecasts if each.name == name)
-    command = shortlist.planning.advice.write_command(mechanism, limits=Limits(votes_per_person=7))
+    command = advice.write_command(mechanism, Constraints(votes_per_person=7))
     assert "--votes-per-person 7" in command
     assert ("--delta 1e-6" in command) == (name != "margin-joint")
 
@@ -232,7 +232,7 @@ def test_without_a_domain_other_mechanisms_are_forecast():
     options = {"k": 40, "epsilon": 1, "delta": "1e-6", "without_domain": True, "draws": 100}
     made = shortlist.plan(counts, **options)
     assert [row["mechanism"] for row in made.table] == ["limited-domain"]
-    assert made.histogram.d == len(STEEP)
+    assert made.planner.counts.d == len(STEEP)
     assert "--domain" not in made.command
     assert "an item is released only if many people have it" in made.why
     few = shortlist.plan(counts // 2, **options)
@@ -268,7 +268,7 @@ def test_a_wish_finds_the_smallest_epsilon_that_does_it():
         wish, found = Wish.read(text), made.answers["joint"].epsilon
 
         def holds(epsilon, wish=wish, made=made):
-            return wish.holds(made.planner.look(shortlist.mechanisms.Joint(k=10, epsilon=epsilon)))
+            return wish.holds(made.planner.look("joint", 10, epsilon, made.planner.constraints))
 
         assert all(holds(epsilon) for epsilon in (found, *advice.EPSILONS) if epsilon >= found)
         digit = Fraction(1, 1000) if found <= Fraction(1, 10) else Fraction(1, 100) if found <= 1 else Fraction(1, 10)

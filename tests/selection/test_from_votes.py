@@ -12,12 +12,12 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from shortlist import Query
 from shortlist.errors import DataError, ParameterError
 from shortlist.exact.bits import SeededBits
 from shortlist.mechanisms import Joint, NoisyCounts
 from shortlist.release import Release
 from shortlist.selection import select
-from shortlist.votes import Query
 
 VOTES = pa.table({"user": [*range(900), *range(500)], "track": ["a"] * 900 + ["b"] * 500})
 DOMAIN = ["a", "b", "c", "d"]

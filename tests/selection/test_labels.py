@@ -99,3 +99,12 @@ def test_a_record_with_other_labels_is_refused():
     for labels in ({"title": ["x"]}, {"count": ["x", "y", "z"]}, {"title": [1.5, 1, 1]}, {"": ["x", "y", "z"]}, ["x"]):
         with pytest.raises(DataError, match=r"must follow the schema|another length than the list"):
             Release.from_json(json.dumps({**stored, "labels": labels}))
+
+
+def test_labels_are_called_like_columns_of_families_alone():
+    """One list has no column of people, so a label may have that name, and keeps its text in every table."""
+    catalogue = {"track": ["a", "b", "c"], "people": ["Ann", "Bo", "Cy"], "remark": ["x", None, "z"]}
+    release = select(VOTES, **ASKED, domain=catalogue, label=["people", "remark"])
+    for frame in (release.to_arrow().to_pydict(), release.to_pandas(), release.to_polars()):
+        assert list(frame["people"]) == ["Ann", "Bo", "Cy"]
+    assert release.to_arrow()["remark"].to_pylist() == ["x", None, "z"]

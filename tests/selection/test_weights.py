@@ -100,8 +100,11 @@ def test_a_plan_divides_sums_by_the_largest_weight():
     assert [each.recall for each in weighed.forecasts] == [each.recall for each in votes.forecasts]
     assert "--max-weight 60 --weight-unit minutes" in weighed.command
     assert "sensitivity=60" in weighed.call
-    assert "1 vote of this plan stands for 60 minutes" in weighed.histogram.source
+    assert "1 vote of this plan stands for 60 minutes" in weighed.planner.counts.source
     invented = plan(like="zipf", items=100, people=10**4, max_weight=60, **options)
-    assert invented.histogram.counts[0] < plan(like="zipf", items=100, people=10**4, **options).histogram.counts[0]
+    assert (
+        invented.planner.counts.shown[0].counts[0]
+        < plan(like="zipf", items=100, people=10**4, **options).planner.counts.shown[0].counts[0]
+    )
     with pytest.raises(ParameterError, match="delta"):
         plan(sums, max_weight=60, delta="1e-6", **options)

@@ -290,7 +290,7 @@ def check_exact(found, request, data, *, exact=True):
     if isinstance(users, pa.Array):
         users = (users.cast(pa.int64()) if pa.types.is_temporal(users.type) else users).to_pylist()
     codes = [
-        Lookup(public).rows(columns[name]).tolist()
+        [*map(Lookup(public).find, columns[name])]
         for name, public in zip(request.by, request.groups.columns, strict=True)
     ]
     numbers = {tuple(group): number for number, group in enumerate(request.groups.codes.tolist())}

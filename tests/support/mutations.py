@@ -83,9 +83,15 @@ MUTATIONS = (
     Mutation("add_up", "skip", "test_rhos_of_adaptive_releases_add_up", at=2),
     Mutation("add_up", "skip", "test_leaks_are_counted_beside_rhos[1-True]", at=3),
     Mutation("Budget.list_left", "drop right", "test_the_worst_releases_use_a_pure_budget_up[1-True]", at=0),
-    Mutation("Ledger._read_budgets", "skip", "test_the_worst_releases_use_a_period_and_the_total_up[0-1-True]", at=1),
-    Mutation("Ledger._read_budgets", "skip", "test_the_worst_releases_use_a_period_and_the_total_up[0-1-True]", at=2),
+    Mutation(
+        "Ledger._read_budgets",
+        "swap branches",
+        "test_the_worst_releases_use_a_period_and_the_total_up[0-1-True]",
+        at=0,
+    ),
+    Mutation("Ledger._read_budgets", "drop last", "test_the_worst_releases_use_a_period_and_the_total_up[0-1-True]"),
     Mutation("Ledger._check_covered", "never", "test_all_requests_name_one_column_of_times[file]", at=0),
+    Mutation("refuse_other_times", "write = for <>", "test_all_columns_of_times_are_of_one_kind[file]", at=0),
     Mutation("Calendar.find", "move border", "test_the_zone_of_the_ledger_says_when_a_period_ends", at=4),
     # The laws of the mechanisms.
     Mutation(
@@ -110,7 +116,7 @@ MUTATIONS = (
         at=1,
     ),
     Mutation("Stable.threshold", "drop right", "test_a_threshold_of_one_less_is_seen[1-add-remove]", at=1),
-    Mutation("privacy_loss.py:_compare", "reverse", "test_a_law_that_exceeds_delta_is_caught", at=1),
+    Mutation("privacy_loss.py:_compare_with", "reverse", "test_a_law_that_exceeds_delta_is_caught", at=1),
     # Draws by random bits.
     Mutation("draw_below", "move border", "test_below_is_uniform"),
     Mutation("draw_below_each", "drop right", "test_the_incomplete_last_cycle_is_rejected", at=0),
@@ -130,7 +136,7 @@ MUTATIONS = (
     # Votes of persons.
     Mutation("_split_records", "reverse", "test_a_bad_line_of_csv_changes_no_other_line", at=0),
     Mutation("_CsvFiles._repair", "move border", "test_a_bad_line_of_csv_changes_no_other_line", at=2),
-    Mutation("count_groups", "write count( for count(DISTINCT ", "test_counts_each_person_once[parquet]"),
+    Mutation("Dialect.write_counting", "write count( for count(DISTINCT ", "test_counts_each_person_once[parquet]"),
     Mutation(
         "Dialect._write_limits", "write turn < for turn <=", "test_a_cap_keeps_so_many_votes_of_each_person[parquet]"
     ),

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from components import find_java
 
+from shortlist import Query
 from shortlist.profile import EVERY_LEVEL, Picks
-from shortlist.votes import Query
 
 NUMBERS = count()
 
@@ -173,23 +173,25 @@ UNTYPED = {"csv", "csv.gz", "jsonl"}
 
 @pytest.fixture(scope="session")
 def spark():
+    """A session with settings for many small queries. `test_spark.py` runs with Spark's own."""
+    from hostile import QUICK_SPARK
+
     find_java()
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.driver.memory": "1g",
+        "spark.driver.host": "127.0.0.1",
+        # Compiling Spark itself as far as for long queries costs more than it saves.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.sql.session.timeZone": "America/New_York",
+        **QUICK_SPARK,
+    }
     with warnings.catch_warnings():
         # PySpark warns of pandas 3 while it is imported.
         warnings.simplefilter("ignore", FutureWarning)
         from pyspark.sql import SparkSession
 
-        session = (
-            SparkSession.builder.master("local[2]")
-            .config("spark.ui.enabled", "false")
-            .config("spark.sql.shuffle.partitions", "3")
-            .config("spark.driver.memory", "1g")
-            .config("spark.driver.host", "127.0.0.1")
-            # Queries are many and short: compiling them as far as for long ones costs more than it saves.
-            .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-            .config("spark.sql.session.timeZone", "America/New_York")
-            .getOrCreate()
-        )
+        session = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()

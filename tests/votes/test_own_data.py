@@ -4,9 +4,9 @@ import duckdb
 import polars as pl
 import pyarrow as pa
 import pytest
+from tallying import tally
 
 from shortlist.errors import ParameterError
-from shortlist.votes import tally
 from shortlist.votes.files import Files
 
 COLUMNS = {"user": [1, 2, 2], "track": ["a", "b", "a long title of a track"]}

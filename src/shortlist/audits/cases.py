@@ -1,21 +1,22 @@
-"""What is audited: a mechanism with its parameters, which is built for any k, neighbour relation and epsilon."""
+"""What is audited, and what is found: a mechanism with its parameters, and the results of checks."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from shortlist.audits.report import Finding, Result
 from shortlist.errors import ParameterError
 from shortlist.exact.balls import use_precision
 from shortlist.exact.bits import Bits, read_bits
 from shortlist.mechanisms import MECHANISMS, Mechanism, find_kind
+from shortlist.mechanisms.mechanism import NOT_GIVEN
 from shortlist.mechanisms.stated import Histogram, Output, collect_law
 from shortlist.privacy.numbers import Real, quote, read_positive, write_exact
 from shortlist.votes.array_counts import ArrayTally
@@ -26,18 +27,63 @@ _BATCHES = (1, 2, 3, 10, 100, 1000)
 """How many lists each call of `draw_many` draws, in turn."""
 
 
+class Result(StrEnum):
+    """How a check, or a whole audit, ended."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    """What was found contradicts the promise."""
+    NOT_DECIDED = "not decided"
+    """There were too few draws, or too few tables, to notice an error."""
+    NOT_RUN = "not run"
+    """The check needs something that is not there, and says what."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """The result of one check."""
+
+    subject: str
+    """The mechanism, or the engine, that was checked."""
+    check: str
+    result: Result
+    found: str
+    """What was found, next to its limit, in words."""
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def judge(
+        cls, subject: object, check: str, passed: bool | None, said: Sequence[str], seen: str, **details: Any
+    ) -> Finding:
+        """Report a test that passed or failed, or that had no power (None). `said` has the words for each of these."""
+        place = (True, False, None).index(passed)
+        found = f"{said[place]} ({seen})"
+        return cls(subject=str(subject), check=check, result=list(Result)[place], found=found, details=details)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Case:
     """A mechanism with all parameters but k and the neighbour relation."""
 
     kind: type[Mechanism]
     epsilon: Fraction
+    """The epsilon. If the options have a rho in its place, about that of the rho."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Further parameters, by name."""
 
-    def build(self, k: int, relation: str = "add-remove", *, stretch: Fraction = Fraction(1)) -> Mechanism:
-        """Build the mechanism. `stretch` multiplies epsilon."""
-        return self.kind(k=k, epsilon=self.epsilon * stretch, neighbours=relation, **self.options)
+    def build(
+        self, k: int, relation: str = "add-remove", *, stretch: Fraction = Fraction(1), groups: int | None = None
+    ) -> Mechanism:
+        """Build the mechanism. `stretch` multiplies epsilon. With `groups`, one person is in so many lists of a family.
+
+        Then the person may have as many votes in each of them as one of a single list.
+        """
+        given = {"epsilon": self.epsilon * stretch, "groups_per_person": groups, **self.options}
+        if "rho" in given:  # it grows with the square of epsilon
+            given |= {"epsilon": NOT_GIVEN, "rho": given["rho"] * stretch**2}
+        if groups and "votes_per_person" in given:
+            given["votes_per_person"] *= groups
+        return self.kind(k=k, neighbours=relation, **given)
 
     @property
     def delta(self) -> Fraction:
@@ -71,10 +117,6 @@ class Case:
         """The largest size up to k that the other parameters allow."""
         return min(k, int(self.options.get("k_bar", k)))
 
-    def report(self, check: str, result: Result, found: str, **details: Any) -> Finding:
-        """Report what a check found."""
-        return Finding(subject=str(self), check=check, result=result, found=found, details=details)
-
     def __str__(self) -> str:
         written = [
             f"{name}={write_exact(value) if isinstance(value, Fraction) else value}"
@@ -101,7 +143,7 @@ def list_cases(mechanism: str | Mechanism | Sequence[str] | None, epsilon: Real)
             hint="other values use the same code; samples cannot show it",
         )
     if isinstance(mechanism, Mechanism):
-        common = ("k", "epsilon", "neighbours")
+        common = ("k", "epsilon", "neighbours", "groups_per_person")
         given = {name: value for name, value in mechanism.parameters.items() if name not in common}
         if given.pop("at_least", mechanism.k) != mechanism.k:
             given["at_least"] = 1  # small k are audited: sizes from 1 to k in place of a range
@@ -119,13 +161,12 @@ def draw_outputs(
     Without `bits`, the randomness is that of the operating system.
     """
     source, tally = read_bits(bits), ArrayTally(np.array(histogram))
-    prepared = mechanism.prepare(tally)
-    outputs: list[Output] = []
-    sizes = itertools.cycle(_BATCHES if many else [trials])
-    while left := trials - len(outputs):
-        n = min(next(sizes), left)
+    prepared, outputs = mechanism.prepare(tally), list[Output]()
+    for n in itertools.cycle(_BATCHES):
+        n = min(n, trials - len(outputs))
         for picks in prepared.draw_many(n, source) if many else (prepared.draw(source) for _ in range(n)):
             rows, noisy = picks.publish(tally.items(picks))
-            counts = None if noisy is None else tuple(noisy.tolist())
-            outputs.append(Output(tuple(rows.tolist()), counts, picks.chosen))
+            outputs.append(Output(tuple(rows.tolist()), None if noisy is None else tuple(noisy.tolist()), picks.chosen))
+        if len(outputs) == trials:
+            break
     return outputs

@@ -18,8 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.audits.cases import Case, draw_outputs
-from shortlist.audits.report import Finding, Result
+from shortlist.audits.cases import Case, Finding, draw_outputs
 from shortlist.exact.bits import Bits
 from shortlist.mechanisms.stated import Histogram, Output
 from shortlist.profile import Profile
@@ -71,19 +70,20 @@ def check_frequencies(
     """Draw where the test has the most power, and test the frequencies. `many` draws by `draw_many`."""
     design = choose_design(case, trials, relation=relation, k=k)
     draws = int(min(max(trials, design.needed), MOST_MORE * trials))
-    seen = draw_outputs(case.build(design.k, relation), design.histogram, draws, bits, many=many)
-    p, *others = (find_p_value(seen, law) for law in (design.right, *design.wrong))
+    drawn = draw_outputs(case.build(design.k, relation), design.histogram, draws, bits, many=many)
+    p, *others = (find_p_value(drawn, law) for law in (design.right, *design.wrong))
     off = max(others)
     more = "no number of draws is enough at this epsilon"
     if not math.isinf(design.needed):
         more = f"pass {max(math.ceil(design.needed / MOST_MORE), 2 * trials):,} trials"
-    said = {
-        Result.PASS: "as stated",
-        Result.FAIL: "the outputs do not follow the stated law",
-        Result.NOT_DECIDED: f"too few draws to notice an epsilon that is 30 % off: {more}",
-    }
+    said = [
+        "as stated",
+        "the outputs do not follow the stated law",
+        f"too few draws to notice an epsilon that is 30 % off: {more}",
+    ]
     details = {"trials": draws, "histogram": list(design.histogram), "k": design.k, "p": p, "p_30_percent_off": off}
-    return _judge(case, name, p, off, said, f"{draws:,} draws, p = {p:.2g}; {off:.1g} at 30 % off", details)
+    seen = f"{draws:,} draws, p = {p:.2g}; {off:.1g} at 30 % off"
+    return Finding.judge(case, name, _reject(p, off), said, seen, **details, threshold=ALARM)
 
 
 def check_independence(case: Case, trials: int, bits: Bits | None = None) -> Finding:
@@ -97,21 +97,20 @@ def check_independence(case: Case, trials: int, bits: Bits | None = None) -> Fin
     p = min(1.0, len(pairs) * min(_bound_pairs(each, design.right) for each in pairs))
     same = [(each, each) for each in first[: len(first) // 2]]
     repeated = min(1.0, len(pairs) * _bound_pairs(same, design.right))
-    said = {
-        Result.PASS: "draws do not depend on each other",
-        Result.FAIL: "draws depend on each other",
-        Result.NOT_DECIDED: "too few draws to notice that draws are repeated: pass more trials",
-    }
-    seen = f"{len(pairs)} tests, p = {p:.2g}; {repeated:.1g} if draws were repeated"
-    return _judge(case, "independence", p, repeated, said, seen, {"trials": 3 * trials, "p": p, "p_repeated": repeated})
+    said = [
+        "draws do not depend on each other",
+        "draws depend on each other",
+        "too few draws to notice that draws are repeated: pass more trials",
+    ]
+    seen, details = f"{len(pairs)} tests, p = {p:.2g}; {repeated:.1g} if draws were repeated", {"trials": 3 * trials}
+    return Finding.judge(
+        case, "independence", _reject(p, repeated), said, seen, **details, p=p, p_repeated=repeated, threshold=ALARM
+    )
 
 
-def _judge(
-    case: Case, check: str, p: float, off: float, said: Mapping[Result, str], seen: str, details: Mapping[str, Any]
-) -> Finding:
+def _reject(p: float, off: float) -> bool | None:
     """Reject the hypothesis by its p-value. It passes only if what is known to be wrong is rejected."""
-    result = Result.read(False if p <= ALARM else True if off <= ALARM else None)
-    return case.report(check, result, f"{said[result]} ({seen})", **details, threshold=ALARM)
+    return False if p <= ALARM else True if off <= ALARM else None
 
 
 def choose_design(case: Case, trials: int, *, relation: str = "add-remove", k: int = 2) -> Design:

@@ -11,29 +11,42 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from flint import arb
 
 from shortlist.array_types import FloatArray
-from shortlist.audits.cases import Case, draw_outputs
+from shortlist.audits.cases import Case, Finding, draw_outputs
 from shortlist.audits.frequencies import MOST_MORE
-from shortlist.audits.report import Finding, Result
 from shortlist.exact.balls import ball, use_precision
 from shortlist.exact.bits import Bits
 from shortlist.mechanisms import Mechanism
-from shortlist.mechanisms.stated import Histogram, Items, Law, Output, collect_law, neighbours, small_histograms
+from shortlist.mechanisms.stated import (
+    Histogram,
+    Items,
+    Law,
+    Output,
+    collect_law,
+    neighbours,
+    pair_families,
+    small_histograms,
+)
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import write_exact
+from shortlist.terms import Terms
 
 _PRECISION = 128
 _TRIALS = 2500
 _WIDE = (12, 11, 6, 1, 0)
+_OF_TWO = list(itertools.product(range(3), repeat=2))
+"""The histograms of two items from which families and lists with weights are made."""
+_NEAREST = 3
+"""How far noisy counts are enumerated there."""
 _ORDERS = (Fraction(11, 10), Fraction(2), Fraction(8), Fraction(32))
 """The orders of the Rényi divergences that are compared with rho."""
 _SURE = 1e-6
@@ -93,34 +106,67 @@ def enumerate_losses(case: Case, relation: str, *, largest_d: int = 4) -> tuple[
     def state(histogram: Histogram, k: int) -> Law:
         return collect_law(built[k], histogram, reach=reach)
 
-    def compare(pair: Pair) -> Loss:
-        here, there = state(pair.here, pair.k), state(pair.there, pair.k)
-        both = (_compare(*laws, promises[pair.k], listed=case.needs_domain) for laws in ((here, there), (there, here)))
-        return Loss(*map(max, *both))
-
     with use_precision(_PRECISION):
-        losses = [compare(pair) for pair in pairs]
-    worst = Loss(*map(max, zip(*losses, strict=True)))
-    # A guarantee that is stated must be at least as strong as the one that was asked for.
+        losses = [
+            _compare(state(each.here, each.k), state(each.there, each.k), promises[each.k], listed=case.needs_domain)
+            for each in pairs
+        ]
+    finding = _report(case, "privacy loss", relation, list(promises.values()), losses)
+    return finding, max(zip(losses, pairs, strict=True), key=lambda each: each[0].telling)[1]
+
+
+def enumerate_family(case: Case, relation: str) -> Finding:
+    """Compare the exact laws of both lists of a family of two groups, with one person in both."""
+    mechanism = case.build(1, relation, groups=2)
+    pairs = pair_families(_OF_TWO, 2, relation, 2, mechanism.parameters.get("votes_per_person"))  # type: ignore[arg-type]
+    state = cache(lambda family: dict(mechanism.state_family(family, reach=_NEAREST)))
+    with use_precision(_PRECISION):
+        losses = [_compare(state(here), state(there), mechanism.guarantee) for here, there in pairs]
+    return _report(case, "privacy loss of a family", relation, [mechanism.guarantee], losses)
+
+
+def enumerate_weights(case: Case, relation: str) -> Finding:
+    """Compare the exact laws of a list of weighted votes, of which one person adds up to 2 to an item."""
+    given = {"max_weight": 2, "weight_unit": "units", "persons_counted": True, "neighbours": relation}
+    terms = Terms.read(case.kind.name, 1, case.epsilon, **given, **case.options)
+    state = cache(lambda histogram: collect_law(terms.mechanism, histogram, reach=_NEAREST))
+    cap = case.options.get("votes_per_person")
+    with use_precision(_PRECISION):
+        losses = [
+            _compare(state(here), state(there), terms.guarantee)
+            for here in _OF_TWO
+            for there in neighbours(here, relation, cap, weight=2)
+        ]
+    return _report(case, "privacy loss with weights", relation, [terms.guarantee], losses)
+
+
+def _report(case: Case, check: str, relation: str, promises: Sequence[Guarantee], losses: Sequence[Loss]) -> Finding:
+    """Report the largest losses beside what is promised, which must be at least what was asked for."""
+    worst, rho = Loss(*map(max, zip(*losses, strict=True))), case.options.get("rho")
     weaker = any(
-        each.epsilon > case.epsilon or each.delta > case.delta or each.neighbours != relation
-        for each in promises.values()
+        (each.epsilon > case.epsilon if rho is None else not each.rho or each.rho > rho)
+        or each.delta > case.delta
+        or each.neighbours != relation
+        for each in promises
     )
-    promise = max(promises.values(), key=lambda each: each.rho or 0)
-    details: dict[str, Any] = {"epsilon": write_exact(promise.epsilon), "neighbours": relation, "pairs": len(pairs)}
+    promise = max(promises, key=lambda each: (each.epsilon, each.rho or 0))
+    details: dict[str, Any] = {"epsilon": write_exact(promise.epsilon), "neighbours": relation, "pairs": len(losses)}
     if not promise.delta:
         words = f"loss {worst.loss:.4f}, promised epsilon {details['epsilon']}"
         details |= {"loss": worst.loss}
     else:
         details |= {"divergence": worst.divergence, "delta": write_exact(promise.delta)}
         words = f"divergence {worst.divergence:.4f}, promised delta {details['delta']}"
-    # A rho that needs a delta is about a part of the law that only the proof names. The tests check it.
-    if promise.rho is not None and not promise.rho_delta:
-        words += f"; rho {worst.rho:.4f}, promised {float(promise.rho):.4f}"
-        details |= {"rho": worst.rho, "promised_rho": write_exact(promise.rho)}
-    found = f"largest {words} ({len(pairs):,} pairs, {relation})"
-    finding = case.report("privacy loss", Result.read(not worst.broken and not weaker), found, **details)
-    return finding, max(zip(losses, pairs, strict=True), key=lambda each: each[0].telling)[1]
+    if _has_rho(promise):
+        words += f"; rho {worst.rho:.4f}, promised {float(promise.rho or 0):.4f}"
+        details |= {"rho": worst.rho, "promised_rho": write_exact(promise.rho or Fraction(0))}
+    seen = f"{len(losses):,} pairs, {relation}"
+    return Finding.judge(case, check, not worst.broken and not weaker, [f"largest {words}"] * 2, seen, **details)
+
+
+def _has_rho(promise: Guarantee) -> bool:
+    """Whether a rho is checked. One that needs a delta is about a part of the law that only the proof names."""
+    return promise.rho is not None and not promise.rho_delta
 
 
 def list_pairs(case: Case, relation: str, largest_d: int, reach: int) -> Iterator[Pair]:
@@ -160,7 +206,13 @@ def _find_reach(case: Case, relation: str) -> int:
     return reach
 
 
-def _compare(one: Law, other: Law, promise: Guarantee, *, listed: bool) -> Loss:
+def _compare(here: Mapping[Any, arb], there: Mapping[Any, arb], promise: Guarantee, *, listed: bool = True) -> Loss:
+    """Compare two laws in both directions."""
+    both = (_compare_with(*laws, promise, listed=listed) for laws in ((here, there), (there, here)))
+    return Loss(*map(max, *both))
+
+
+def _compare_with(one: Mapping[Any, arb], other: Mapping[Any, arb], promise: Guarantee, *, listed: bool) -> Loss:
     """Compare the first law with the second. Without a list of items, outputs may be impossible in the second."""
     shared = [(p, other[output]) for output, p in one.items() if output in other]
     floats = sorted((float(q.mid()) / float(p.mid()), float(p.mid()), float(q.mid())) for p, q in shared)
@@ -173,7 +225,7 @@ def _compare(one: Law, other: Law, promise: Guarantee, *, listed: bool) -> Loss:
         bound = sum((gap for gap in gaps if not gap < 0), missing)
         broken, divergence = bound > ball(promise.delta), float(bound.upper())
     rho, exceeded = 0.0, False
-    if promise.rho is not None and not promise.rho_delta:
+    if promise.rho is not None and _has_rho(promise):
         rho, exceeded = _compare_rho(shared, np.array(floats), promise.rho)
     impossible = 0.0 if listed else max(0.0, 1 - sum(p for _, p, _ in floats))
     chances = [(impossible, 0.0), *((p, q) for _, p, q in floats)]
@@ -212,14 +264,14 @@ def bound_epsilon(case: Case, pair: Pair, trials: int, bits: Bits | None = None)
         (trials, None),
     )
     best = _prove_epsilon(mechanism, pair, draws // 2, float(promise.delta), bits)
-    result = Result.read(False if best > promise.epsilon else None if power is None else True)
     shows = f"they would show {power}" if power else "too few draws to show more: pass more trials"
     here, there = (", ".join(map(str, histogram)) for histogram in (pair.here, pair.there))
-    return case.report(
+    return Finding.judge(
+        case,
         "lower bound",
-        result,
-        f"samples prove epsilon ≥ {best:.4f}, promised {write_exact(promise.epsilon)}; {shows} "
-        f"({draws:,} draws, {here} against {there}, {pair.relation})",
+        False if best > promise.epsilon else True if power else None,
+        [f"samples prove epsilon ≥ {best:.4f}, promised {write_exact(promise.epsilon)}; {shows}"] * 3,
+        f"{draws:,} draws, {here} against {there}, {pair.relation}",
         bound=best,
         epsilon=write_exact(promise.epsilon),
         confidence=f"1 - {FAILURE}",

@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from shortlist.audits.report import Finding, Result
+from shortlist.audits.cases import Finding, Result
 from shortlist.errors import DataError
 from shortlist.exact.bits import Bits, SeededBits, SystemBits
 from shortlist.privacy.numbers import write_count
 from shortlist.profile import EVERY_LEVEL, Levels, Picks
-from shortlist.votes import Query
+from shortlist.votes.queries import Query
 from shortlist.votes.tallies import plan_tally
 from shortlist.votes.values import write_item
 
@@ -92,23 +92,24 @@ def check_tables(
     """Count random tables with and without one hostile person, on every engine that is installed."""
     used = int.from_bytes(SystemBits().draw(8)) if seed is None else seed
     for engine in ENGINES if engines is None else engines:
-        report, missing = partial(Finding, subject=f"votes in {engine.name}"), find_missing(engine)
+        subject, missing = f"votes in {engine.name}", find_missing(engine)
         if missing is not None:
-            yield report(check=WITH_DOMAIN, result=Result.NOT_RUN, found=f"{missing} is not installed")
+            found = f"{missing} is not installed"
+            yield Finding(subject=subject, check=WITH_DOMAIN, result=Result.NOT_RUN, found=found)
             continue
-        progress(f"votes in {engine.name}: counting with and without one hostile person")
+        progress(f"{subject}: counting with and without one hostile person")
         for check in CHECKS:
             try:
-                result, found, details = _check_engine(engine, check, seed=used, most=pairs)
-                yield report(check=check, result=result, found=found, details=details)
+                yield _check_engine(engine, subject, check, seed=used, most=pairs)
             except Exception as error:  # of an engine: its text may quote the tables
                 found = f"the engine failed ({type(error).__name__}; seed {used})"
-                yield report(check=check, result=Result.FAIL, found=found)
+                yield Finding(subject=subject, check=check, result=Result.FAIL, found=found)
     found = "it needs a server: the tests of the library start one"
     yield Finding(subject="votes in PostgreSQL", check=WITH_DOMAIN, result=Result.NOT_RUN, found=found)
 
 
-def _check_engine(engine: Engine, check: str, *, seed: int, most: int) -> tuple[Result, str, dict[str, Any]]:
+def _check_engine(engine: Engine, subject: str, check: str, *, seed: int, most: int) -> Finding:
+    """Count pairs of tables until one is wrong, or enough were counted."""
     bits, least = SeededBits(seed), 1 if engine.slow else most
     seen: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(prefix="shortlist-audit-") as folder:
@@ -123,14 +124,14 @@ def _check_engine(engine: Engine, check: str, *, seed: int, most: int) -> tuple[
             listed, groups = check != WITHOUT_DOMAIN, pair.groups if check == BY_GROUP else 1
             wrong = not may_differ(before, after, pair.cap, groups=groups, listed=listed)
             seen.update(pairs=1, refused=int(refused), moved=int(not refused and before != after), wrong=int(wrong))
-    result, pairs = Result.read(False if seen["wrong"] else True if seen["moved"] else None), seen["pairs"]
-    said = {
-        Result.PASS: f"no count moved by more than 1, and in {seen['moved']} pairs one moved",
-        Result.FAIL: "in the last pair one person changed too much",
-        Result.NOT_DECIDED: "no count moved in any pair, so nothing is shown",
-    }[result]
-    found = f"{said} ({write_count(pairs, 'pairs')} of tables; {seen['refused']} refused alike)"
-    return result, found, {name: seen[name] for name in ("pairs", "refused", "moved", "wrong")} | {"seed": str(seed)}
+    said = [
+        f"no count moved by more than 1, and in {seen['moved']} pairs one moved",
+        "in the last pair one person changed too much",
+        "no count moved in any pair, so nothing is shown",
+    ]
+    words = f"{write_count(seen['pairs'], 'pairs')} of tables; {seen['refused']} refused alike"
+    passed = False if seen["wrong"] else True if seen["moved"] else None
+    return Finding.judge(subject, check, passed, said, words, **seen, seed=str(seed))
 
 
 def count(pair: Neighbours, votes: Any, check: str = WITH_DOMAIN) -> Counts:

@@ -9,8 +9,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shortlist.cli.app import app, command
 from shortlist.cli.display import check_quiet, make_table, print_lines, show_progress, to_text
-from shortlist.cli.options import FORCE, OUTPUT, QUIET, Option, app, command
+from shortlist.cli.options import FORCE, OUTPUT, QUIET, Option, under
 from shortlist.errors import OutputError
 
 if TYPE_CHECKING:
@@ -28,13 +29,12 @@ Never publish them for a real log.
 @command(
     app,
     "shortlist demo --folder demo",
-    {
-        "folder": Option(
-            OUTPUT, "Where to put the files. [default: a new temporary folder, which stays]", "FOLDER", Path
-        ),
-        **FORCE,
-        **QUIET,
-    },
+    under(
+        OUTPUT,
+        folder=Option("FOLDER | Where to put the files. [default: a new temporary folder, which stays]", kind=Path),
+    ),
+    FORCE,
+    QUIET,
     summary="Release the top 10 of an invented log.",
 )
 def demo(*, folder: Path | None, force: bool, quiet: bool) -> None:

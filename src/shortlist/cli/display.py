@@ -140,15 +140,19 @@ def check_output(path: Path | None, suffixes: tuple[str, ...], *, force: bool) -
     check_target(path, force=force)
 
 
-def write_release(release: Publication, path: Path, *, force: bool) -> None:
-    """Write a release in the format that the suffix names, whole or not at all."""
-    write = {".json": release.to_json, ".csv": release.to_csv, ".parquet": release.to_parquet}[path.suffix.lower()]
-    write(path, force=force)
+def write_output(path: Path | None, text: str, *, force: bool) -> None:
+    """Write a text to a file, whole or not at all, and say so."""
+    if path is not None:
+        from shortlist.atomic_files import write_whole
+
+        write_whole(path, text, force=force)
+        remark(f"wrote {path}")
 
 
 def print_release(release: Publication, form: Format) -> None:
     """Print a release on stdout. JSON and CSV are what the files hold."""
-    from shortlist.release import NOT_SECURE, make_columns, write_csv
+    from shortlist.caption import NOT_SECURE
+    from shortlist.release import make_columns, write_csv
 
     if stdout_is_closed():
         return

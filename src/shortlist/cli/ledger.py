@@ -9,28 +9,26 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shortlist.cli.display import check_output, print_lines, remark
+from shortlist.cli.app import command, make_group
+from shortlist.cli.display import check_output, print_lines, remark, write_output
 from shortlist.cli.options import (
     ARGUMENTS,
     BUDGET,
-    FAMILY,
     FILES,
-    GROUP_COUNT,
     PROTECTED,
     QUIET,
     REQUEST,
     REQUIRED,
     WHAT,
-    WITHOUT_DOMAIN,
+    WITHOUT_VOTES,
     Option,
     Options,
-    command,
-    make_group,
     read_request,
+    under,
     write_to,
 )
 from shortlist.cli.process import write_option
-from shortlist.errors import ParameterError
+from shortlist.errors import BudgetError, ParameterError, refuse_given
 
 if TYPE_CHECKING:
     from shortlist.ledger import Ledger
@@ -52,45 +50,33 @@ group = make_group(
     "ledger", "Keep a privacy budget that releases are charged to.", "Keep a privacy budget for releases.", _CREATE
 )
 
-_LEDGER: Options = {
-    "path": Option(
-        ARGUMENTS, "The file of the ledger, or postgresql://user@host/database?schema=name.", "LEDGER", default=REQUIRED
-    )
-}
+_LEDGER: Options = under(
+    ARGUMENTS, path=Option("LEDGER | The file of the ledger, or postgresql://user@host/database?schema=name.", REQUIRED)
+)
 
 
 @command(
     group,
     _CREATE,
-    {
-        **_LEDGER,
-        "epsilon": Option(BUDGET, "The epsilon that all releases may have together.", "NUMBER", default=REQUIRED),
-        "delta": Option(BUDGET, "The delta that all releases may have together.", "NUMBER", default="0"),
-        "per": Option(
-            BUDGET,
-            "Give each period the budget. It protects one person in one period.",
-            "<day|week|month|quarter|year>",
+    _LEDGER,
+    under(
+        BUDGET,
+        epsilon=Option("NUMBER | The epsilon that all releases may have together.", REQUIRED),
+        delta=Option("NUMBER | The delta that all releases may have together.", "0"),
+        per="<day|week|month|quarter|year> | Give each period the budget. It protects one person in one period.",
+        total_epsilon="NUMBER | With --per: the epsilon of all periods together, for the whole person.",
+        total_delta="NUMBER | With --total-epsilon: its delta. [default: --delta]",
+        time_zone="NAME | With --per: the zone in which periods begin, say Europe/Berlin. [default: UTC]",
+        accounting=(
+            "<basic|zcdp|both> | How releases are added up; fixed once created. [default: both, or basic without "
+            "--delta]"
         ),
-        "total_epsilon": Option(
-            BUDGET, "With --per: the epsilon of all periods together, for the whole person.", "NUMBER"
-        ),
-        "total_delta": Option(BUDGET, "With --total-epsilon: its delta. [default: --delta]", "NUMBER"),
-        "time_zone": Option(
-            BUDGET, "With --per: the zone in which periods begin, say Europe/Berlin. [default: UTC]", "NAME"
-        ),
-        "accounting": Option(
-            BUDGET,
-            "How releases are added up; fixed once created. [default: both, or basic without --delta]",
-            "<basic|zcdp|both>",
-        ),
-        "basic_share": Option(BUDGET, "With both: the share of --delta for basic. [default: 1/2]", "NUMBER"),
-        "rho_delta_share": Option(
-            BUDGET, "The share of zcdp's --delta for releases whose rho needs a delta. [default: 1/10]", "NUMBER"
-        ),
-        **PROTECTED,
-        "population": Option(BUDGET, "Whose data it is, say 'customers EU'.", "TEXT"),
-        **QUIET,
-    },
+        basic_share="NUMBER | With both: the share of --delta for basic. [default: 1/2]",
+        rho_delta_share=("NUMBER | The share of zcdp's --delta for releases whose rho needs a delta. [default: 1/10]"),
+        population="TEXT | Whose data it is, say 'customers EU'.",
+    ),
+    PROTECTED,
+    QUIET,
 )
 def create(*, path: str, quiet: bool, **budget: Any) -> None:
     """Create a ledger in a new file, or in a schema of a PostgreSQL database.
@@ -110,23 +96,19 @@ def create(*, path: str, quiet: bool, **budget: Any) -> None:
         remark(f"{words}{made.guarantee}; accounting: {' and '.join(made.list_left(Amount()))}")
         if made.accounting == "both":
             remark(f"limits: {made.write_left(Amount())}")
-    for statement in ledger.grants:
+    for statement in ledger.store.grants:
         print(statement)
 
 
-@command(group, _SHOW, {**_LEDGER, **write_to("Write everything as JSON."), **QUIET})
+@command(group, _SHOW, _LEDGER, write_to("Write everything as JSON."), QUIET)
 def show(*, path: str, output: Path | None, force: bool, quiet: bool) -> None:
     """Show each charge, what is spent and what is left. With --quiet, only check that the ledger can be read."""
-    from shortlist.atomic_files import write_whole
     from shortlist.ledger import Ledger
     from shortlist.ledger.statement import Statement
 
     check_output(output, (".json",), force=force)
     statement = Statement.read(Ledger.open(path))
-    if output is not None:
-        text = json.dumps(statement.to_dict(), indent=2, ensure_ascii=False) + "\n"
-        write_whole(output, lambda file: file.write(text.encode()), force=force)
-        remark(f"wrote {output}")
+    write_output(output, json.dumps(statement.to_dict(), indent=2, ensure_ascii=False) + "\n", force=force)
     # Lines, not a table: a table of charges is wider than a narrow terminal.
     for line in statement.summary():
         print_lines(line)
@@ -147,17 +129,18 @@ def show(*, path: str, output: Path | None, force: bool, quiet: bool) -> None:
 @command(
     group,
     _REPORT,
-    {
-        **_LEDGER,
-        "purpose": Option(WHAT, "Why the lists are published.", "TEXT"),
-        "controller": Option(WHAT, "Who is responsible for the data.", "TEXT"),
-        "contact": Option(WHAT, "Who answers questions.", "TEXT"),
-        "data": Option(WHAT, "What the votes are, and where they come from.", "TEXT"),
-        "recipients": Option(WHAT, "Who gets the lists.", "TEXT"),
-        "audit": Option(FILES, "The file that `shortlist audit --output audit.json` wrote.", "FILE", Path),
-        **write_to("Write the page to this file: .html."),
-        **QUIET,
-    },
+    _LEDGER,
+    under(
+        WHAT,
+        purpose="TEXT | Why the lists are published.",
+        controller="TEXT | Who is responsible for the data.",
+        contact="TEXT | Who answers questions.",
+        data="TEXT | What the votes are, and where they come from.",
+        recipients="TEXT | Who gets the lists.",
+    ),
+    under(FILES, audit=Option("FILE | The file that `shortlist audit --output audit.json` wrote.", kind=Path)),
+    write_to("Write the page to this file: .html."),
+    QUIET,
 )
 def report(*, path: str, output: Path | None, force: bool, quiet: bool, **said: Any) -> None:
     """Write the page that a privacy officer signs: what is promised, spent and vouched for, on two printed pages.
@@ -192,19 +175,18 @@ def _draw(bars: list[Bar], title: str) -> None:
     print_lines(chart)
 
 
-_LIMIT = FAMILY["groups_per_person"]
-_COUNTED: Options = {
-    "by": replace(FAMILY["by"], text="Lists by group: the columns of the groups, as for select."),
-    **GROUP_COUNT,
-    "groups_per_person": replace(_LIMIT, text=_LIMIT.text.replace("--by", "--by or --group-count")),
-    "period": Option(BUDGET, "In a ledger with periods: the one to ask for, say 2026-W46.", "PERIOD"),
-    "times": Option(
-        BUDGET, "Say what N releases like this cost together, and whether the budget covers them.", "N", int
+@command(
+    group,
+    _AFFORD,
+    _LEDGER,
+    REQUEST,
+    WITHOUT_VOTES,
+    under(
+        BUDGET,
+        period="PERIOD | In a ledger with periods: the one to ask for, say 2026-W46.",
+        times="N | Say what N releases like this cost together, and whether the budget covers them.",
     ),
-}
-
-
-@command(group, _AFFORD, {**_LEDGER, **REQUEST, **WITHOUT_DOMAIN, **_COUNTED})
+)
 def afford(
     *, path: str, by: str | None, group_count: int | None, period: str | None, times: int | None, **asked: Any
 ) -> None:
@@ -226,6 +208,10 @@ def afford(
     groups = 0 if by is not None else None
     if group_count is not None:
         groups = read_whole(group_count, name="group_count")
+    if asked["max_weight"] is None:
+        refuse_given({"weight_unit": asked["weight_unit"]}, "`max_weight`")
+    elif asked["weight_unit"] is None:
+        asked["weight_unit"] = "units"
     guarantee = Terms.read(**read_request(asked), groups=groups, persons_counted=asked["sensitivity"] == 1).guarantee
     number = ledger.afford(guarantee, period)
     if times is not None:
@@ -234,9 +220,11 @@ def afford(
     # A number alone is for scripts, and a script reads from a pipe.
     print(f"{write_count(number, 'more releases')} like this" if sys.stdout.isatty() else number)
     if not number:
-        refusal = ledger.explain(guarantee, period)
-        for line in refusal.render(write_option).splitlines() if refusal else ():
-            remark(line)
+        try:
+            ledger.refuse_uncovered(guarantee, period)
+        except BudgetError as refusal:
+            for line in refusal.render(write_option).splitlines():
+                remark(line)
 
 
 def _say_together(ledger: Ledger, guarantee: Guarantee, times: int, covered: int) -> None:

@@ -10,8 +10,9 @@ from typing import Any
 
 import typer
 
-from shortlist.cli.display import check_output, remark, show_progress
-from shortlist.cli.options import QUIET, WHAT, Option, app, command, complete_mechanism, make_group, write_to
+from shortlist.cli.app import app, command, make_group
+from shortlist.cli.display import check_output, remark, show_progress, write_output
+from shortlist.cli.options import QUIET, WHAT, Option, complete_mechanism, under, write_to
 from shortlist.errors import ParameterError
 from shortlist.safe_text import escape
 
@@ -64,19 +65,19 @@ def _print_paragraph(text: str, *, indent: str) -> None:
 @command(
     app,
     "shortlist audit --mechanism margin-joint --output audit.json",
-    {
-        "mechanism": Option(
-            WHAT,
-            "Check this mechanism only; may be repeated. [default: all that may make secure releases, and tables]",
-            "NAME",
-            list[str],
+    under(
+        WHAT,
+        mechanism=Option(
+            "NAME | Check this mechanism only; may be repeated. [default: all that may make secure releases, "
+            "and tables]",
+            kind=list[str],
             complete=complete_mechanism,
         ),
-        "epsilon": Option(WHAT, "The epsilon that mechanisms are checked with.", "NUMBER", default="1"),
-        "trials": Option(WHAT, "How many lists each sample draws, from 1000.", "NUMBER", int, 5000),
-        **write_to("Write the report as JSON."),
-        **QUIET,
-    },
+        epsilon=Option("NUMBER | The epsilon that mechanisms are checked with.", "1"),
+        trials=Option("N | How many lists each sample draws, from 1000.", 5000),
+    ),
+    write_to("Write the report as JSON."),
+    QUIET,
     summary="Check that mechanisms keep their promise.",
 )
 def audit(*, mechanism: list[str] | None, output: Path | None, force: bool, quiet: bool, **asked: Any) -> None:
@@ -125,10 +126,6 @@ def export(*, output: Path | None, force: bool) -> None:
 
         step("Enumerating laws")
         text = write_conformance()
+    write_output(output, text, force=force)
     if output is None:
         print(text, end="")
-        return
-    from shortlist.atomic_files import write_whole
-
-    write_whole(output, lambda file: file.write(text.encode()), force=force)
-    remark(f"wrote {output}")

@@ -1,4 +1,4 @@
-"""The options of commands: each is defined once, under the heading where a help shows it.
+"""The options of commands: each is defined once, as the line that a help shows, under its heading.
 
 Options that belong together are a group. A command takes groups and options of its own, and a function of the library
 takes the values by the same names.
@@ -15,16 +15,30 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
 
-from shortlist.cli.process import report_errors, silence
 from shortlist.errors import ParameterError
 
-_HEADINGS = ("Arguments", "What", "Privacy", "Accuracy", "Budget", "Files", "Output", "Options")
-ARGUMENTS, WHAT, PRIVACY, ACCURACY, BUDGET, FILES, OUTPUT, _OTHERS = _HEADINGS
+HEADINGS = ("Arguments", "What", "Privacy", "Accuracy", "Budget", "Files", "Output", "Options")
+ARGUMENTS, WHAT, PRIVACY, ACCURACY, BUDGET, FILES, OUTPUT, OTHERS = HEADINGS
 
 REQUIRED = inspect.Parameter.empty
 """The default of an option that must be given."""
+
+
+def _read_number(text: object) -> Any:
+    return int(str(text)) if re.fullmatch(r"\s*-?\d{1,99}\s*", str(text)) else text
+
+
+def _read_columns(names: object) -> list[str]:
+    """Read the names of columns.
+
+    >>> _read_columns("country, week")
+    ['country', 'week']
+    """
+    return [column.strip() for column in str(names).split(",")]
+
+
+_READERS = {"N": _read_number, "N|auto": _read_number, "COLUMNS": _read_columns}
 
 
 class Format(StrEnum):
@@ -45,130 +59,47 @@ class FileFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """An option or an argument: its heading and text in the help, what a value looks like, its type and its default.
+    """An option or an argument: its line in the help, its default, its type and its heading.
 
-    It is called like the parameter of the library, unless `names` says otherwise. Without a heading, it is hidden. Text
-    that is no whole number is passed on, and the library refuses it with the name of the parameter.
+    A line is what a value looks like, and what it means: `N | How many items to release.` Without the former, it is a
+    flag, unless it has a `kind`. The option is called like the parameter of the library, unless `names` says otherwise.
+    Without a heading, it is hidden. A value N is a whole number, and COLUMNS are names. Another text is passed on, and
+    the library refuses it with the name of the parameter.
     """
 
-    heading: str | None
-    text: str
-    metavar: str | None = None
-    kind: Any = str
+    line: str
     default: Any = None
+    kind: Any = None
     names: tuple[str, ...] = ()
     complete: Callable[[str], list[str]] | None = None
+    heading: str | None = None
 
     def make_parameter(self, name: str) -> inspect.Parameter:
         """Describe the option as Typer reads it."""
-        settings: dict[str, Any] = {"help": self.text, "metavar": self.metavar, "autocompletion": self.complete}
-        if self.kind is int:
-            settings["parser"] = _read_number
+        metavar, _, text = self.line.rpartition(" | ")
+        settings: dict[str, Any] = {"help": text, "metavar": metavar or None, "autocompletion": self.complete}
+        if metavar in _READERS:
+            settings["parser"] = _READERS[metavar]
         if self.heading == ARGUMENTS:
             info = typer.Argument(show_default=False, **settings)
         else:
             names = self.names or (f"--{name.replace('_', '-')}",)
             info = typer.Option(*names, rich_help_panel=self.heading, hidden=self.heading is None, **settings)
-        default = False if self.kind is bool else self.default
-        kind: Any = self.kind | None if default is None else self.kind
+        kind: Any = self.kind or (str if metavar else bool)
+        default = False if kind is bool else self.default
+        kind = kind | None if default is None else kind
         return inspect.Parameter(
             name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, info]
         )
 
 
-Options = Mapping[str, Option]
+Options = dict[str, Option]
 
 
-class Command(TyperCommand):
-    """A command whose help has headings. An option that is given twice is an error: one of the two would be lost."""
-
-    def list_options(self, ctx: Any) -> dict[str, list[tuple[str, str]]]:
-        """List the options under their headings: how each is written, and what it does."""
-        groups: dict[str, list[tuple[str, str]]] = {heading: [] for heading in _HEADINGS}
-        for each in self.get_params(ctx):
-            shown = each.get_help_record(ctx)
-            if shown is not None:
-                usual = ARGUMENTS if each.param_type_name == "argument" else _OTHERS
-                groups[getattr(each, "rich_help_panel", None) or usual].append(shown)
-        return {heading: options for heading, options in groups.items() if options}
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the options under their headings, as plain text."""
-        for heading, options in self.list_options(ctx).items():
-            with formatter.section(heading):
-                formatter.write_dl(options)
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Refuse an option that is repeated, or whose value is the next option. Then read the arguments."""
-        values, _, order = self.make_parser(ctx).parse_args(args=list(args))
-        names = {name for each in self.get_params(ctx) if each.param_type_name == "option" for name in each.opts}
-        for each in order:
-            if each.param_type_name != "option" or getattr(each, "is_flag", False):
-                continue
-            if not each.multiple and order.count(each) > 1:
-                several = {"label": "title,artist", "by": "country,week"}.get(each.name or "")
-                hint = several and f"name several columns in one: {each.opts[0]} {several}"
-                raise ParameterError(f"{each.opts[0]} must be given once", "it was given twice", hint=hint)
-            found = values[each.name] if each.multiple else [values[each.name]]
-            for value in names.intersection(found):
-                raise ParameterError(f"{each.opts[0]} must have a value", f"the option {value} follows it")
-        return super().parse_args(ctx, args)
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command. With --quiet, nothing is printed but errors."""
-        with silence(ctx.params.get("quiet", False)):
-            return super().invoke(ctx)
-
-
-class _Commands(TyperGroup):
-    """Commands whose errors become a message and an exit code."""
-
-    def invoke(self, ctx: Any) -> Any:
-        with report_errors():
-            return super().invoke(ctx)
-
-
-def format_example(command: str) -> str:
-    r"""Lay a command out as the last lines of a help. The character \b keeps its lines as they are.
-
-    >>> print(format_example("shortlist demo").lstrip("\b"))
-    <BLANKLINE>
-    Example:
-      shortlist demo
-    """
-    return "\b\nExample:\n" + "\n".join(f"  {line}" for line in command.splitlines())
-
-
-# Plain help is three times faster than help drawn by rich, and an example in it can be copied.
-app = typer.Typer(
-    cls=_Commands,
-    rich_markup_mode=None,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["--help", "-h"]},
-    epilog=format_example("shortlist demo"),
-)
-
-
-def make_group(name: str, text: str, summary: str, example: str) -> typer.Typer:
-    """Make a group of commands under one name."""
-    group = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help=text, epilog=format_example(example))
-    app.add_typer(group, name=name, short_help=summary)
-    return group
-
-
-def command(
-    group: typer.Typer, example: str, options: Options, *, summary: str | None = None
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a function a command of a group, with options. Typer reads them from its signature."""
-
-    def register(function: Callable[..., None]) -> Callable[..., None]:
-        parameters = [each.make_parameter(name) for name, each in options.items()]
-        function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        function.__annotations__ = {each.name: each.annotation for each in parameters}
-        return group.command(cls=Command, short_help=summary, epilog=format_example(example))(function)
-
-    return register
+def under(heading: str | None, **options: str | Option) -> Options:
+    """Put options under a heading of the help. Most are a line."""
+    made = {name: Option(each) if isinstance(each, str) else each for name, each in options.items()}
+    return {name: replace(each, heading=heading) for name, each in made.items()}
 
 
 def complete_mechanism(incomplete: str) -> list[str]:
@@ -184,187 +115,176 @@ def _complete_neighbours(incomplete: str) -> list[str]:
     return [str(name) for name in Neighbours if name.startswith(incomplete)]
 
 
-PROTECTED: Options = {
-    "neighbours": Option(
-        PRIVACY,
-        "What one person may change: add-remove is presence in the data, replace is all votes of the person.",
-        "<add-remove|replace>",
-        default="add-remove",
+PROTECTED: Options = under(
+    PRIVACY,
+    neighbours=Option(
+        "<add-remove|replace> | What one person may change: add-remove is presence in the data, replace is all "
+        "votes of the person.",
+        "add-remove",
         complete=_complete_neighbours,
     ),
-    "unit": Option(
-        PRIVACY, "The word for one person in the guarantee, say user or household.", "WORD", default="person"
-    ),
-}
+    unit=Option("WORD | The word for one person in the guarantee, say user or household.", "person"),
+)
 """Who is protected."""
 
-REQUEST: Options = {
-    "k": Option(
+REQUEST: Options = (
+    under(
         WHAT,
-        "How many items to release; with --unordered also a range of sizes, say 5-10.",
-        "N",
-        default=REQUIRED,
-        names=("-k", "--k"),
-    ),
-    "unordered": Option(WHAT, "Release the items without their order. The list is more accurate.", kind=bool),
-    "epsilon": Option(PRIVACY, "The privacy loss: smaller is more private, and 1 is common.", "NUMBER"),
-    "rho": Option(PRIVACY, "In its place: the rho (zCDP) of the list, for a budget of many lists.", "NUMBER"),
-    "delta": Option(
+        k=Option(
+            "N | How many items to release; with --unordered also a range of sizes, say 5-10.",
+            REQUIRED,
+            names=("-k", "--k"),
+        ),
+        unordered="Release the items without their order. The list is more accurate.",
+    )
+    | under(
         PRIVACY,
-        "Allow a failure probability δ, far below 1 divided by the number of people: say 1e-9 for a million. Lists are "
-        "more accurate for large k.",
-        "NUMBER",
-    ),
-    "votes_per_person": Option(
-        PRIVACY,
-        "Count at most N items of each person. A hash of the vote decides which. With auto, a twentieth of epsilon "
-        "chooses N, near a quantile of the votes per person.",
-        "N|auto",
-        int,
-    ),
-    "sensitivity": Option(PRIVACY, "With --count: one person adds at most N to a count.", "N", int, 1),
-    **PROTECTED,
-    "mechanism": Option(
+        epsilon="NUMBER | The privacy loss: smaller is more private, and 1 is common.",
+        rho="NUMBER | In its place: the rho (zCDP) of the list, for a budget of many lists.",
+        delta=(
+            "NUMBER | Allow a failure probability δ, far below 1 divided by the number of people: say 1e-9 for a "
+            "million. Lists are more accurate for large k."
+        ),
+        votes_per_person=(
+            "N|auto | Count at most N items of each person. A hash of the vote decides which. With auto, a twentieth "
+            "of epsilon chooses N, near a quantile of the votes per person."
+        ),
+        sensitivity=Option("N | With --count: one person adds at most N to a count.", 1),
+    )
+    | PROTECTED
+    | under(
         ACCURACY,
-        "The mechanism that chooses the items; see `shortlist mechanisms`.",
-        "NAME",
-        default="auto",
-        complete=complete_mechanism,
-    ),
-    "beta": Option(ACCURACY, "The failure probability of fastjoint.", "NUMBER"),
-    "k_bar": Option(ACCURACY, "Among how many of the most-voted items limited-domain chooses.", "N", int),
-    "noise": Option(
-        ACCURACY, "The law of the noise of threshold. [default: the one with the lower threshold]", "<gaussian|laplace>"
-    ),
-    "assess": Option(ACCURACY, "Spend this epsilon on top, for a bound on the error that uses these data.", "NUMBER"),
-    "counts_epsilon": Option(ACCURACY, "Spend this epsilon on top, for noisy counts of the items.", "NUMBER"),
-    "counts_rho": Option(ACCURACY, "In its place: a rho (zCDP), with --counts-delta.", "NUMBER"),
-    "counts_delta": Option(ACCURACY, "With --counts-rho: failure probability δ.", "NUMBER"),
-    "others": Option(ACCURACY, "Count the votes for all items that are not listed, too, with noise.", kind=bool),
-}
+        mechanism=Option(
+            "NAME | The mechanism that chooses the items; see `shortlist mechanisms`.",
+            "auto",
+            complete=complete_mechanism,
+        ),
+        beta="NUMBER | The failure probability of fastjoint.",
+        k_bar="N | Among how many of the most-voted items limited-domain chooses.",
+        noise="<gaussian|laplace> | The law of the noise of threshold. [default: the one with the lower threshold]",
+        assess="NUMBER | Spend this epsilon on top, for a bound on the error that uses these data.",
+        counts_epsilon="NUMBER | Spend this epsilon on top, for noisy counts of the items.",
+        counts_rho="NUMBER | In its place: a rho (zCDP), with --counts-delta.",
+        counts_delta="NUMBER | With --counts-rho: failure probability δ.",
+        others="Count the votes for all items that are not listed, too, with noise.",
+    )
+)
 """What a release is to hold and to promise."""
 
-FAMILY: Options = {
-    "by": Option(WHAT, "Release one list for each group: the columns of the groups, say country,week.", "COLUMNS"),
-    "groups": Option(
-        WHAT, "With --by: the public list of groups, with these columns. Else the domain has them.", "FILE"
-    ),
-    "groups_per_person": Option(
-        PRIVACY, "With --by: count each person in at most N groups. --votes-per-person is over all groups.", "N", int
-    ),
-}
+FAMILY: Options = under(
+    WHAT,
+    by="COLUMNS | Release one list for each group: the columns of the groups, say country,week.",
+    groups="FILE | With --by: the public list of groups, with these columns. Else the domain has them.",
+) | under(
+    PRIVACY,
+    groups_per_person="N | With --by: count each person in at most N groups. --votes-per-person is over all groups.",
+)
 """Lists by group."""
 
-WEIGHTS: Options = {
-    "weight": Option(WHAT, "A column of numbers, such as minutes: each person adds them, not 1, to an item.", "COLUMN"),
-    "max_weight": Option(
-        PRIVACY, "With --weight: what one person adds to one item is cut at N. Choose it without the data.", "N", int
-    ),
-}
+WEIGHTS: Options = under(
+    WHAT, weight="COLUMN | A column of numbers, such as minutes: each person adds them, not 1, to an item."
+) | under(
+    PRIVACY,
+    max_weight="N | With --weight: what one person adds to one item is cut at N. Choose it without the data.",
+)
 """Votes with weights."""
 
-WEIGHT_UNIT: Options = {
-    "weight_unit": Option(WHAT, "The word for what the weights count, say minutes. [default: the column]", "WORD")
-}
+WITHOUT_VOTES: Options = under(
+    WHAT,
+    by="COLUMNS | Lists by group: the columns of the groups.",
+    group_count="N | Lists by group: how many groups there are.",
+    weight_unit="WORD | With --max-weight: what the weights count, say minutes.",
+    without_domain=Option("There is no public list of items, so --delta is needed.", names=("--no-domain",)),
+) | under(
+    PRIVACY,
+    groups_per_person="N | Lists by group: at most N groups of each person count.",
+    max_weight="N | Votes have weights: one person adds at most N to one item.",
+)
+"""What else is asked of a release, where no votes and no groups are read."""
 
-GROUP_COUNT: Options = {"group_count": Option(WHAT, "Lists by group: how many groups there are.", "N", int)}
-"""Lists by group, where no group is read."""
-
-WITHOUT_DOMAIN: Options = {
-    "without_domain": Option(
-        WHAT, "There is no public list of items, so --delta is needed.", kind=bool, names=("--no-domain",)
-    )
-}
-
-READING: Options = {
-    "input_format": Option(
-        FILES, "The format of FILES, if their names do not show it; json is JSON lines.", kind=FileFormat
-    ),
-    "encoding": Option(FILES, "The encoding of FILES, say latin-1 or utf-16.", "NAME", default="utf-8"),
-    "no_header": Option(FILES, "CSV FILES have no header; the columns are called 1, 2 and so on.", kind=bool),
-    "delimiter": Option(FILES, "The character between the fields of CSV FILES; write `tab` for a tab.", "CHARACTER"),
-}
+READING: Options = under(
+    FILES,
+    input_format=Option("The format of FILES, if their names do not show it; json is JSON lines.", kind=FileFormat),
+    encoding=Option("NAME | The encoding of FILES, say latin-1 or utf-16.", "utf-8"),
+    no_header="CSV FILES have no header; the columns are called 1, 2 and so on.",
+    delimiter="CHARACTER | The character between the fields of CSV FILES; write `tab` for a tab.",
+)
 """How files are read, if their names do not say it."""
 
 _READING_DOMAIN: Options = {
     f"domain_{name.removeprefix('input_')}": replace(
-        each, text=f"Like --{name.replace('_', '-')}, for the file of the domain."
+        each,
+        line="".join(each.line.rpartition(" | ")[:2]) + f"Like --{name.replace('_', '-')}, for the file of the domain.",
     )
     for name, each in READING.items()
 }
 
-SOURCE: Options = {
-    "files": Option(
+SOURCE: Options = (
+    under(
         ARGUMENTS,
-        "Votes: Parquet, CSV or JSON lines; files, folders, globs, addresses, or - for standard input.",
-        "FILES",
-        list[str],
-    ),
-    "item": Option(WHAT, "The column that holds the item of a vote.", "COLUMN", default=REQUIRED),
-    "person": Option(WHAT, "The column that holds who voted.", "COLUMN"),
-    "count": Option(WHAT, "The column of counts, for a table that is counted already; replaces --person.", "COLUMN"),
-    "domain": Option(
+        files=Option(
+            "FILES | Votes: Parquet, CSV or JSON lines; files, folders, globs, addresses, or - for standard input.",
+            kind=list[str],
+        ),
+    )
+    | under(
         WHAT,
-        "The public list of all items that may be released, with or without votes. Without it, --delta is needed.",
-        "FILE",
-    ),
-    "domain_column": Option(WHAT, "The column of the domain that holds the items.", "COLUMN"),
-    "database": Option(FILES, "Query the votes from a DuckDB or SQLite file, or postgresql://...", "DATABASE"),
-    "sql": Option(FILES, "With --database: the query that gives the votes.", "QUERY"),
-    "domain_sql": Option(FILES, "With --database: the query that gives the domain; replaces --domain.", "QUERY"),
-    **READING,
-    **_READING_DOMAIN,
-    "memory_limit": Option(FILES, "The memory that DuckDB may use before it spills to disk, say 4GB.", "SIZE"),
-}
+        item=Option("COLUMN | The column that holds the item of a vote.", REQUIRED),
+        person="COLUMN | The column that holds who voted.",
+        count="COLUMN | The column of counts, for a table that is counted already; replaces --person.",
+        domain=(
+            "FILE | The public list of all items that may be released, with or without votes. Without it, --delta is "
+            "needed."
+        ),
+        domain_column="COLUMN | The column of the domain that holds the items.",
+    )
+    | under(
+        FILES,
+        database="DATABASE | Query the votes from a DuckDB or SQLite file, or postgresql://...",
+        sql="QUERY | With --database: the query that gives the votes.",
+        domain_sql="QUERY | With --database: the query that gives the domain; replaces --domain.",
+        memory_limit="SIZE | The memory that DuckDB may use before it spills to disk, say 4GB.",
+    )
+    | READING
+    | _READING_DOMAIN
+)
 """The votes and the domain: files, or queries on a database."""
 
-PRINTED: Options = {
-    "printed": Option(OUTPUT, "The format of what is printed.", kind=Format, default=Format.TABLE, names=("--format",))
-}
-FORCE: Options = {"force": Option(OUTPUT, "Overwrite files that exist.", kind=bool)}
-QUIET: Options = {
-    "quiet": Option(
-        OUTPUT,
-        "Print nothing but errors. Needs --output for select and check, --folder for demo.",
-        kind=bool,
-        names=("--quiet", "-q"),
-    )
-}
+PRINTED: Options = under(
+    OUTPUT, printed=Option("The format of what is printed.", Format.TABLE, kind=Format, names=("--format",))
+)
+FORCE: Options = under(OUTPUT, force="Overwrite files that exist.")
+QUIET: Options = under(
+    OUTPUT,
+    quiet=Option(
+        "Print nothing but errors. Needs --output for select and check, --folder for demo.", names=("--quiet", "-q")
+    ),
+)
 
 
 def write_to(text: str, kind: Any = Path) -> Options:
     """Make the options of a command that writes what it finds."""
-    return {"output": Option(OUTPUT, text, "FILE", kind, names=("--output", "-o")), **FORCE}
+    return under(OUTPUT, output=Option(f"FILE | {text}", kind=kind, names=("--output", "-o"))) | FORCE
 
 
 def read_request(given: Mapping[str, Any]) -> dict[str, Any]:
     """Give the values of a request by the names that Python has for them."""
     ordered = False if given["unordered"] else None
-    asked = {**given, "k": read_sizes(given["k"]), "ordered": ordered}
-    del asked["unordered"]
-    return asked
+    asked = {name: value for name, value in given.items() if name != "unordered"}
+    return {**asked, "k": read_sizes(given["k"]), "ordered": ordered}
 
 
-def read_sizes(k: str) -> int | tuple[int, int]:
+def read_sizes(k: object) -> Any:
     """Read a number of items, or a range of sizes.
 
-    >>> read_sizes("10"), read_sizes("5-10")
+    >>> read_sizes(10), read_sizes("5-10")
     (10, (5, 10))
     """
-    numbers = re.fullmatch(r"\s*(-?\d{1,18})(?:\s*-\s*(\d{1,18}))?\s*", k)
+    numbers = re.fullmatch(r"\s*(-?\d{1,18})(?:\s*-\s*(\d{1,18}))?\s*", str(k))
     if numbers is None:
-        raise ParameterError("`k` must be a whole number, or a range such as 5-10", f"not {k[:60]!r}")
+        raise ParameterError("`k` must be a whole number, or a range such as 5-10", f"not {str(k)[:60]!r}")
     first, last = numbers.groups()
     return int(first) if last is None else (int(first), int(last))
-
-
-def read_columns(names: str | None) -> list[str] | None:
-    """Read the names of columns.
-
-    >>> read_columns("country, week")
-    ['country', 'week']
-    """
-    return None if names is None else [column.strip() for column in names.split(",")]
 
 
 def read_source(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -381,7 +301,7 @@ def read_source(given: Mapping[str, Any]) -> dict[str, Any]:
         raise ParameterError("`domain_sql` must come with `database`, the database that it queries")
     if domain_sql is not None and domain is not None:
         raise ParameterError("`domain` or `domain_sql` must be given, and only one of them", "both were")
-    from shortlist.votes import Query
+    from shortlist.votes.queries import Query
 
     reading, reading_domain = ([asked.pop(name) for name in group] for group in (READING, _READING_DOMAIN))
     asked["votes"] = describe_files(files, *reading) if files else Query(database, sql)
@@ -404,7 +324,3 @@ def describe_files(
         header=not no_header,
         delimiter="\t" if delimiter == "tab" else delimiter,
     )
-
-
-def _read_number(text: object) -> Any:
-    return int(str(text)) if re.fullmatch(r"\s*-?\d{1,99}\s*", str(text)) else text

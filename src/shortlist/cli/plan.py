@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shortlist.cli.app import app, command
 from shortlist.cli.display import (
     WIDEST,
     check_output,
@@ -23,8 +23,6 @@ from shortlist.cli.options import (
     ACCURACY,
     ARGUMENTS,
     BUDGET,
-    FAMILY,
-    GROUP_COUNT,
     OUTPUT,
     PRINTED,
     PRIVACY,
@@ -32,18 +30,14 @@ from shortlist.cli.options import (
     READING,
     REQUEST,
     REQUIRED,
-    WEIGHT_UNIT,
-    WEIGHTS,
     WHAT,
-    WITHOUT_DOMAIN,
+    WITHOUT_VOTES,
     Format,
     Option,
-    app,
-    command,
     complete_mechanism,
     describe_files,
-    read_columns,
     read_sizes,
+    under,
     write_to,
 )
 from shortlist.errors import ParameterError
@@ -62,68 +56,60 @@ _ONLY_WIDE = ("ℓ1", "bound", "guarantee", "ρ")
 @command(
     app,
     _EXAMPLE,
-    {
-        "files": Option(
-            ARGUMENTS,
-            "Counts, one row for each item: public, past or invented ones. Parquet, CSV or JSON lines.",
-            "FILES",
-            list[str],
+    under(
+        ARGUMENTS,
+        files=Option(
+            "FILES | Counts, one row for each item: public, past or invented ones. Parquet, CSV or JSON lines.",
+            kind=list[str],
         ),
-        "k": Option(WHAT, "How many items the list is to have.", "N", default=REQUIRED, names=("-k", "--k")),
-        "item": Option(WHAT, "With FILES: the column of items.", "COLUMN"),
-        "count": Option(WHAT, "With FILES: the column of counts.", "COLUMN"),
-        "person": Option(None, ""),
-        "like": Option(WHAT, "In place of FILES: invent counts of this shape.", "<zipf>"),
-        "exponent": Option(WHAT, "With --like: how fast counts fall with the rank. [default: 1]", "NUMBER"),
-        "items": Option(WHAT, "With --like: how many items there are.", "N"),
-        "people": Option(WHAT, "With --like: how many people vote.", "N"),
-        "by": replace(FAMILY["by"], text="With FILES: the columns of groups, for a list of each group."),
-        "group_count": replace(GROUP_COUNT["group_count"], text="With --like: invent so many groups, a list for each."),
-        "votes_cast": Option(WHAT, "With --group-count: how many votes a person casts on average.", "NUMBER"),
-        "groups_visited": Option(WHAT, "With --group-count: in how many groups a person may vote.", "N"),
-        **{name: REQUEST[name] for name in ("unordered", "epsilon", "rho", "delta", "neighbours")},
-        "votes_per_person": Option(
-            PRIVACY,
-            "At most N votes of each person count, also in the counts given. With --like: N each, or 1.",
-            "N",
-            int,
+    ),
+    under(
+        WHAT,
+        k=Option("N | How many items the list is to have.", REQUIRED, names=("-k", "--k")),
+        item="COLUMN | With FILES: the column of items.",
+        count="COLUMN | With FILES: the column of counts.",
+        like="<zipf> | In place of FILES: invent counts of this shape.",
+        exponent="NUMBER | With --like: how fast counts fall with the rank. [default: 1]",
+        items="N | With --like: how many items there are.",
+        people="N | With --like: how many people vote.",
+        votes_cast="NUMBER | With --group-count: how many votes a person casts on average.",
+        groups_visited="N | With --group-count: in how many groups a person may vote.",
+    ),
+    under(None, person="COLUMN | "),
+    {name: REQUEST[name] for name in ("unordered", "epsilon", "rho", "delta", "neighbours")},
+    under(
+        PRIVACY,
+        votes_per_person=(
+            "N | At most N votes of each person count, also in the counts given. With --like: N each, or 1."
         ),
-        "groups_per_person": replace(
-            FAMILY["groups_per_person"],
-            text="Lists by group: at most N groups of each person count. With --group-count, limits that are not given "
-            "are chosen.",
-        ),
-        **WITHOUT_DOMAIN,
-        "max_weight": replace(
-            WEIGHTS["max_weight"], text="Counts are sums of weights, to each of which one person adds at most N."
-        ),
-        "weight_unit": replace(
-            WEIGHT_UNIT["weight_unit"], text="With --max-weight: what the weights count, say minutes."
-        ),
-        "mechanism": Option(
-            ACCURACY,
-            "Forecast this mechanism of another package, too; may be repeated.",
-            "NAME",
-            list[str],
+    ),
+    WITHOUT_VOTES,
+    under(
+        ACCURACY,
+        mechanism=Option(
+            "NAME | Forecast this mechanism of another package, too; may be repeated.",
+            kind=list[str],
             complete=complete_mechanism,
         ),
-        "want": Option(
-            ACCURACY, 'Find the smallest epsilon for a wish: "recall 0.9", "exact 0.5" or "error 20".', "WISH"
+        want='WISH | Find the smallest epsilon for a wish: "recall 0.9", "exact 0.5" or "error 20".',
+        draws=Option("N | How many lists are drawn for each mechanism.", 400),
+    ),
+    under(
+        BUDGET,
+        budget_epsilon=Option("NUMBER | A budget: how many such releases does it cover?", "10"),
+        budget_delta=Option("NUMBER | The delta of that budget.", "1e-6"),
+    ),
+    READING,
+    under(
+        OUTPUT,
+        sort=Option(
+            "<recall|exact|error|total|bound|releases|name> | What the mechanisms are sorted by, best first.",
+            "recall",
         ),
-        "draws": Option(ACCURACY, "How many lists are drawn for each mechanism.", "N", int, 400),
-        "budget_epsilon": Option(BUDGET, "A budget: how many such releases does it cover?", "NUMBER", default="10"),
-        "budget_delta": Option(BUDGET, "The delta of that budget.", "NUMBER", default="1e-6"),
-        **READING,
-        "sort": Option(
-            OUTPUT,
-            "What the mechanisms are sorted by, best first.",
-            "<recall|exact|error|total|bound|releases|name>",
-            default="recall",
-        ),
-        **write_to("Write a page to explore (.html), or the numbers (.json)."),
-        **PRINTED,
-        **QUIET,
-    },
+    ),
+    write_to("Write a page to explore (.html), or the numbers (.json)."),
+    PRINTED,
+    QUIET,
     summary="Forecast how good a list will be.",
 )
 def plan(
@@ -142,7 +128,10 @@ def plan(
     """Forecast how good the list will be, for each mechanism, before any privacy is spent.
 
     The plan is NOT PRIVATE: it is computed from the counts themselves. Make it on counts that are public, past or
-    invented.
+    invented. Counts may be sums of weights, with --max-weight.
+
+    A list is planned for each group with --by and FILES, or with --group-count and --like. In the latter case, limits
+    that are not given are chosen.
     """
     _check_inputs(files, item=asked["item"], count=count, person=person, like=asked["like"])
     check_quiet(quiet, output, "the plan would be lost", "output='plan.html'")
@@ -156,10 +145,9 @@ def plan(
         from shortlist.planning.plan import plan as make_plan
 
         size: Any = read_sizes(k)
-        asked["by"] = read_columns(asked["by"])
         reading, counts = [asked.pop(name) for name in READING], None
         if files:
-            from shortlist.planning.inputs import read_count_files
+            from shortlist.planning.counts import read_count_files
 
             step("Reading the counts")
             by = asked["by"] or ()
@@ -169,7 +157,7 @@ def plan(
             made.to_json(output, force=force)
         elif output is not None:
             made.to_html(output, force=force, progress=step)
-    if not made.histogram.invented:
+    if not made.planner.counts.invented:
         remark(NOT_PRIVATE)
     if output is not None:
         remark(f"wrote {output}")
@@ -211,12 +199,13 @@ def _print_plan(made: Plan) -> None:
 
     from shortlist.planning.advice import explain_answers
 
-    best, advice, wide, groups = made.best, made.advice, make_console().width >= _WIDE, made.constraints.groups
-    each = "" if groups is None else f" in each of {groups:,} groups"
+    best, advice, wide = made.best, made.advice, make_console().width >= _WIDE
+    counts, constraints = made.planner.counts, made.planner.constraints
+    each = "" if counts.groups is None else f" in each of {counts.groups:,} groups"
     budget = f"ε = {float(best.epsilon):g}" if best.rho is None else f"ρ = {float(best.rho):g}"
-    head = f"The top {best.k:,} of {made.histogram.d:,} items{each} at {budget}"
-    print_lines(f"{head}, from {made.histogram.source}", bold=True)
-    print_lines(f"Allowed: {made.constraints.describe()}.")
+    head = f"The top {best.k:,} of {counts.d:,} items{each} at {budget}"
+    print_lines(f"{head}, from {counts.source}", bold=True)
+    print_lines(f"Allowed: {constraints.describe()}.")
     # As wide as it is: a number that is cut off would be read as another number.
     columns = _list_columns(made, wide=wide)
     print_lines(make_table(columns, numbers=True), width=WIDEST)
@@ -256,7 +245,7 @@ def _print_heading(text: str) -> None:
 def _list_columns(made: Plan, *, wide: bool) -> dict[str, list[str]]:
     """List the columns of the forecasts that are shown."""
     hidden = {"range", *(() if wide else _ONLY_WIDE)}
-    if made.constraints.groups is not None and not wide:
+    if made.planner.constraints.groups is not None and not wide:
         hidden |= {"exact", "ℓ∞"}
     names = [name for name in next(iter(made.cells.values())) if name not in hidden]
     shown = {name: [row[name] for row in made.cells.values()] for name in names}
@@ -265,7 +254,7 @@ def _list_columns(made: Plan, *, wide: bool) -> dict[str, list[str]]:
 
 def _write_legend(made: Plan, columns: Collection[str]) -> str:
     """Say what each column is that is shown, and that a wider terminal shows more."""
-    promise, draws = str(made.budget.guarantee).partition(" for")[0], made.forecasts[0].draws
+    promise, draws = made.planner.promise, made.forecasts[0].draws
     meanings = {
         "groups": "groups, votes: at most so many of each person",
         "kept": "kept: the share of the votes that these limits leave",

@@ -31,6 +31,7 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from types import FrameType
 from typing import Any
 
+from shortlist import ledger
 from shortlist.errors import BudgetError, ParameterError, ShortlistError
 from shortlist.near_names import find_meant
 
@@ -60,10 +61,10 @@ _WORDS = {
 """Parameters whose option is not called like them."""
 _TRACEBACK = "SHORTLIST_TRACEBACK"
 _UNWRITTEN = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF}
-_DEFAULTS = {
-    getattr(signal, name): signal.default_int_handler if name == "SIGINT" else signal.SIG_DFL
-    for name in ("SIGINT", "SIGTERM", "SIGHUP")
-    if hasattr(signal, name)
+_DEFAULTS: dict[signal.Signals, Any] = {
+    signal.SIGINT: signal.default_int_handler,
+    signal.SIGTERM: signal.SIG_DFL,
+    signal.SIGHUP: signal.SIG_DFL,
 }
 _SECONDS_FOR_REMOVAL = 5.0
 
@@ -73,7 +74,7 @@ def report_errors() -> Iterator[None]:
     """Turn errors into a message and an exit code. A charge that this process made earlier belongs to another run."""
     import typer
 
-    _forget_account()
+    ledger.latest = None
     with handle_signals() as interrupts:
         try:
             yield
@@ -104,34 +105,22 @@ def _describe(error: Exception) -> tuple[str, int]:
     if isinstance(error, ShortlistError):
         text = error.render(write_option)
         code = 2 if isinstance(error, ParameterError) else BUDGET_EXHAUSTED if isinstance(error, BudgetError) else 1
-    account = find_account()
+    account = ledger.latest
     if account is None or account.number is None:
         return text, code
     return f"{text}\n{_describe_charge(account, account.number)}", FAILED_AFTER_CHARGE
 
 
-def find_account() -> Any:
-    """Find the account of the release that this process made last; None if there is no ledger."""
-    charging = sys.modules.get("shortlist.ledger.charging")
-    return None if charging is None else charging.latest
-
-
-def _forget_account() -> None:
-    charging: Any = sys.modules.get("shortlist.ledger.charging")
-    if charging is not None:
-        charging.latest = None
-
-
 def _describe_charge(account: Any, number: int) -> str:
     """Say what a run that failed after its charge has spent."""
-    if account.is_stored:
+    if account.stored is not None:
         return f"Charge {number:,} is spent, and the ledger has its release: another run with the same key is free."
     return f"The release was charged before: charge {number:,} is spent, and another run is charged again."
 
 
 def _ask_for_charge() -> str:
     """Say whether the release that was interrupted is paid for."""
-    account = find_account()
+    account = ledger.latest
     if account is None:
         return ""
     try:

@@ -5,20 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from shortlist.cli.app import app, command
 from shortlist.cli.display import print_lines, print_release
-from shortlist.cli.options import (
-    ARGUMENTS,
-    BUDGET,
-    OUTPUT,
-    PRINTED,
-    QUIET,
-    REQUIRED,
-    Format,
-    Option,
-    Options,
-    app,
-    command,
-)
+from shortlist.cli.options import ARGUMENTS, BUDGET, OUTPUT, PRINTED, QUIET, REQUIRED, Format, Option, Options, under
 from shortlist.cli.process import make_stdout_exact
 
 if TYPE_CHECKING:
@@ -30,19 +19,15 @@ _VERIFY = f"""shortlist ledger create budget.db --epsilon 10
 {_MAKE} --ledger budget.db
 shortlist verify top3.json --ledger budget.db"""
 
-_RECORD: Options = {
-    "record": Option(ARGUMENTS, "The record of a release: .json, or .parquet.", "RECORD", Path, REQUIRED)
-}
-_REGISTRY: Options = {
-    "registry": Option(
-        OUTPUT, "Print an entry for the public registry of deployments in its place, as YAML with gaps.", kind=bool
-    )
-}
-
-
-@command(
-    app, f"{_MAKE}\nshortlist show top3.json", {**_RECORD, **PRINTED, **_REGISTRY}, summary="Print a release again."
+_RECORD: Options = under(
+    ARGUMENTS, record=Option("RECORD | The record of a release: .json, or .parquet.", REQUIRED, Path)
 )
+_REGISTRY: Options = under(
+    OUTPUT, registry="Print an entry for the public registry of deployments in its place, as YAML with gaps."
+)
+
+
+@command(app, f"{_MAKE}\nshortlist show top3.json", _RECORD, PRINTED, _REGISTRY, summary="Print a release again.")
 def show(*, record: Path, printed: Format, registry: bool) -> None:
     """Print a release again, from its record. A record that contradicts itself is refused."""
     release = _read(record)
@@ -62,11 +47,9 @@ def explain(*, record: Path) -> None:
 @command(
     app,
     _VERIFY,
-    {
-        **_RECORD,
-        "ledger": Option(BUDGET, "The ledger that the release was charged to.", "LEDGER", default=REQUIRED),
-        **QUIET,
-    },
+    _RECORD,
+    under(BUDGET, ledger=Option("LEDGER | The ledger that the release was charged to.", REQUIRED)),
+    QUIET,
     summary="Find the charge of a release.",
 )
 def verify(*, record: Path, ledger: str, quiet: bool) -> None:

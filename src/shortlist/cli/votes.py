@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import warnings
 from contextlib import suppress
@@ -12,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from shortlist.cli.display import check_outputs, check_quiet, print_release, remark, show_progress, write_release
+from shortlist import ledger as package
+from shortlist.cli.app import app, command
+from shortlist.cli.display import check_outputs, check_quiet, print_release, remark, show_progress
 from shortlist.cli.options import (
     ACCURACY,
     BUDGET,
@@ -22,19 +23,15 @@ from shortlist.cli.options import (
     QUIET,
     REQUEST,
     SOURCE,
-    WEIGHT_UNIT,
     WEIGHTS,
     WHAT,
     Format,
-    Option,
-    app,
-    command,
-    read_columns,
     read_request,
     read_source,
+    under,
     write_to,
 )
-from shortlist.cli.process import RELEASED_BEFORE, find_account, write_option
+from shortlist.cli.process import RELEASED_BEFORE, write_option
 from shortlist.errors import ParameterError, ShortlistError
 
 if TYPE_CHECKING:
@@ -45,56 +42,56 @@ _SELECT = r"""shortlist select plays/*.parquet --person user_id --item track \
 _CHECK = r"""shortlist check plays/*.parquet --person user_id --item track \
     --domain catalogue.csv --output check.txt"""
 
-_TIME = {
-    "time": Option(WHAT, "The column of dates or timestamps: only votes of a public range of days count.", "COLUMN"),
-    "every": Option(
-        WHAT, "With --time: release one list for each period of the range.", "<day|week|month|quarter|year>"
+_TIME = under(
+    WHAT,
+    time="COLUMN | The column of dates or timestamps: only votes of a public range of days count.",
+    every="<day|week|month|quarter|year> | With --time: release one list for each period of the range.",
+    since="DAY | With --time: the first day of the range, say 2026-08-31, or a period.",
+    until="DAY | With --time: the last day of the range, say 2026-10-25, or a period.",
+    period="PERIOD | With --time, in place of a range: one period, say 2026-W36. Without --time, a note.",
+    time_zone="NAME | With --time: the zone of local dates, say Europe/Berlin. [default: UTC]",
+) | under(
+    PRIVACY,
+    per=(
+        "<day|week|month|quarter|year> | With --every: protect one person in one period, such as week, not the "
+        "whole person. Limits are for that, too."
     ),
-    "since": Option(WHAT, "With --time: the first day of the range, say 2026-08-31, or a period.", "DAY"),
-    "until": Option(WHAT, "With --time: the last day of the range, say 2026-10-25, or a period.", "DAY"),
-    "period": Option(
-        WHAT, "With --time, in place of a range: one period, say 2026-W36. Without --time, a note.", "PERIOD"
-    ),
-    "time_zone": Option(WHAT, "With --time: the zone of local dates, say Europe/Berlin. [default: UTC]", "NAME"),
-    "per": Option(
-        PRIVACY,
-        "With --every: protect one person in one period, such as week, not the whole person. Limits are for that, too.",
-        "<day|week|month|quarter|year>",
-    ),
-}
+)
 
 
 @command(
     app,
     _SELECT,
-    {
-        **SOURCE,
-        **REQUEST,
-        "label": Option(WHAT, "Carry these columns of the domain into the outputs, say title,artist.", "COLUMNS"),
-        **FAMILY,
-        **WEIGHTS,
-        **WEIGHT_UNIT,
-        "people_epsilon": Option(
-            ACCURACY, "With --by: spend this epsilon on top, for a noisy number of people of each group.", "NUMBER"
-        ),
-        "min_people": Option(
-            ACCURACY, "With --people-epsilon: groups with fewer people, by that number, get no list.", "N", int
-        ),
-        **_TIME,
-        "people": Option(ACCURACY, "How many people there are, if public: warns of useless lists.", "N", int),
-        "ledger": Option(
-            BUDGET, "Charge the release to this budget, a file or postgresql://...; see `shortlist ledger`.", "LEDGER"
-        ),
-        "once": Option(
-            BUDGET, "With --ledger: release this key once. The same request gives the same release again, free.", "KEY"
-        ),
-        "note": Option(BUDGET, "What the release is for. The record and the ledger say it.", "TEXT"),
-        **write_to("Write the release: .json, .csv or .parquet; may be repeated.", list[Path]),
-        **PRINTED,
-        **QUIET,
-        "seed": Option(PRIVACY, "Make randomness repeatable, for tests; needs --insecure.", "N", int),
-        "insecure": Option(PRIVACY, "Allow repeatable randomness. The release is marked as not secure.", kind=bool),
-    },
+    SOURCE,
+    REQUEST,
+    under(
+        WHAT,
+        label="COLUMNS | Carry these columns of the domain into the outputs, say title,artist.",
+        weight_unit="WORD | What the weights count, say minutes. [default: the column]",
+    ),
+    FAMILY,
+    WEIGHTS,
+    under(
+        ACCURACY,
+        people_epsilon="NUMBER | With --by: spend this epsilon on top, for a noisy number of people of each group.",
+        min_people="N | With --people-epsilon: groups with fewer people, by that number, get no list.",
+        people="N | How many people there are, if public: warns of useless lists.",
+    ),
+    _TIME,
+    under(
+        BUDGET,
+        ledger="LEDGER | Charge the release to this budget, a file or postgresql://...; see `shortlist ledger`.",
+        once="KEY | With --ledger: release this key once. The same request gives the same release again, free.",
+        note="TEXT | What the release is for. The record and the ledger say it.",
+    ),
+    write_to("Write the release: .json, .csv or .parquet; may be repeated.", list[Path]),
+    PRINTED,
+    QUIET,
+    under(
+        PRIVACY,
+        seed="N | Make randomness repeatable, for tests; needs --insecure.",
+        insecure="Allow repeatable randomness. The release is marked as not secure.",
+    ),
     summary="Release the k most-voted items.",
 )
 def select(
@@ -126,17 +123,16 @@ def select(
     bits, outputs = _read_bits(seed, insecure), output or []
     check_outputs(outputs, force=force, quiet=quiet, once=asked["once"] is not None)
     with show_progress() as step, warnings.catch_warnings():
-        from shortlist.release import UsefulnessWarning, find_warnings
         from shortlist.selection import select as select_from
+        from shortlist.usefulness import UsefulnessWarning, find_warnings
 
         warnings.simplefilter("ignore", UsefulnessWarning)  # printed as remarks below
-        for name in ("label", "by"):
-            asked[name] = read_columns(asked[name])
         release = select_from(**read_source(read_request(asked)), bits=bits, progress=step)
     for path in outputs:
-        write_release(release, path, force=force)
+        write = {".json": release.to_json, ".csv": release.to_csv, ".parquet": release.to_parquet}[path.suffix.lower()]
+        write(path, force=force)
         remark(f"wrote {path}")
-    account = find_account()
+    account = package.latest
     before = account is not None and account.recalled is not None
     if not quiet:
         for text in find_warnings(release, asked["people"]):
@@ -157,7 +153,7 @@ def _say_what_is_left(release: Publication, named: str | None, *, before: bool) 
         if ledger is not None:
             period = None if ledger.calendar is None else ledger.verify(release).period
             left = ledger.write_left(period)
-            place = hide_secrets(named) if named else ledger.location
+            place = hide_secrets(named) if named else ledger.store.location
             what = f"released before as charge {release.charge:,} of" if before else "charged to"
             remark(f"{what} {place}: {release.guarantee}; left: {left}")
 
@@ -186,7 +182,7 @@ def _read_bits(seed: int | None, insecure: bool) -> Any:
         "groups": FAMILY["groups"],
         **_TIME,
         **WEIGHTS,
-        "show_values": Option(WHAT, "Show some items of the votes. They are private.", kind=bool),
+        **under(WHAT, show_values="Show some items of the votes. They are private."),
         **write_to("Write the check to a file that only you may read."),
         **QUIET,
     },
@@ -207,7 +203,7 @@ def check(*, output: Path | None, force: bool, quiet: bool, **asked: Any) -> Non
     with show_progress() as step:
         from shortlist.votes.check import check as check_votes
 
-        asked["by"] = read_columns(asked["by"]) or ()
+        asked["by"] = asked["by"] or ()
         found = check_votes(**read_source(asked), progress=step)
     if output is None:
         print(found.write(write_option))
@@ -215,11 +211,8 @@ def check(*, output: Path | None, force: bool, quiet: bool, **asked: Any) -> Non
     from shortlist.atomic_files import write_whole
 
     text = json.dumps(found.to_dict(), indent=2) if output.suffix.lower() == ".json" else found.write(write_option)
-    before = os.umask(0o077)
-    try:
-        write_whole(output, lambda file: file.write(f"{text}\n".encode("utf-8", "backslashreplace")), force=force)
-    finally:
-        os.umask(before)
+    # Columns may have names that UTF-8 cannot hold.
+    write_whole(output, f"{text}\n".encode("utf-8", "backslashreplace"), force=force, private=True)
     remark(f"wrote {output}; it is not private, and not for publication")
 
 

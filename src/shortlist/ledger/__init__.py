@@ -12,7 +12,7 @@ from shortlist.errors import LedgerError
 
 if TYPE_CHECKING:
     from shortlist.ledger.budget import Amount, Budget
-    from shortlist.ledger.charging import Ledger, open_account, require_ledger
+    from shortlist.ledger.charging import Account, Ledger, open_account, require_ledger
 
 __all__ = [
     "VARIABLE",
@@ -27,6 +27,9 @@ __all__ = [
 
 VARIABLE = "SHORTLIST_LEDGER"
 """The environment variable that makes a ledger mandatory for every selection."""
+
+latest: Account | None = None
+"""The account that was opened last. If its run fails or is interrupted, it says whether it was charged."""
 
 
 def __getattr__(name: str) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from shortlist.errors import BudgetError, ParameterError
 from shortlist.privacy import Guarantee, Neighbours
@@ -30,8 +30,7 @@ class Accounting(Choice):
     """Both, each with a share of delta. A release is covered if one of them covers all releases so far."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Amount:
+class Amount(NamedTuple):
     """The sums that are spent or left. What is left of rho and rho_delta is None if the accounting has no rho."""
 
     epsilon: Fraction = Fraction(0)

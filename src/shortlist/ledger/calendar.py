@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
-from typing import Any
 
 from shortlist.errors import ParameterError, refuse_given
 from shortlist.ledger.budget import Budget
@@ -38,28 +37,17 @@ class Calendar:
 
     @classmethod
     def plan(
-        cls,
-        *,
-        per: str | None,
-        time_zone: str | None,
-        total_epsilon: Real | None,
-        total_delta: Real | None,
-        **shared: Any,
+        cls, *, per: str | None, time_zone: str | None, total: Budget | None, total_delta: Real | None
     ) -> Calendar | None:
         """Read the periods of a new ledger; None if it has none."""
         if per is None:
-            given = {"time_zone": time_zone, "total_epsilon": total_epsilon, "total_delta": total_delta}
+            given = {"time_zone": time_zone, "total_epsilon": total, "total_delta": total_delta}
             refuse_given(given, "`per`, the kind of the periods that have a budget each", hint="pass `per='week'`")
             return None
-        if total_epsilon is None:
+        if total is None:
             refuse_given({"total_delta": total_delta}, "`total_epsilon`")
         zone = UTC_ZONE if time_zone is None else time_zone
-        if not isinstance(zone, str):
-            raise ParameterError("`time_zone` must be the name of a zone, as text", f"not {type(zone).__name__}")
         read_zone(zone)
-        total = None
-        if total_epsilon is not None:
-            total = Budget.plan(epsilon=total_epsilon, delta=total_delta or 0, prefix="total_", **shared)
         return cls(every=Every.read(per, name="per"), time_zone=zone, total=total)
 
     def name_unit(self, unit: str) -> str:
@@ -96,7 +84,10 @@ class Calendar:
                 hint=f"pass `time`, the column of the times of the votes, with `period={example!r}`{zone}. Counts that "
                 "you made yourself need the period alone",
             )
-        span = days if isinstance(days, Span) else self._vouch(days)
+        span = days
+        if not isinstance(span, Span):
+            given = Period.read(days)
+            span = Span(since=given.first, until=given.last, time_zone=self.time_zone)
         if (span.time_zone or UTC_ZONE) != self.time_zone:
             raise ParameterError(
                 f"`time_zone` must be {self.time_zone!r}, as in the ledger",
@@ -125,10 +116,6 @@ class Calendar:
                 hint="run again when it has ended: later votes could not be added",
             )
         return period
-
-    def _vouch(self, period: object) -> Span:
-        given = Period.read(period)
-        return Span(since=given.first, until=given.last, time_zone=self.time_zone)
 
     def _find_whole(self, span: Span) -> Period | None:
         """Find the period of the ledger, if days are all of it, or all of a shorter period that makes it up."""

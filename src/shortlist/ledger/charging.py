@@ -11,16 +11,17 @@ import os
 import pwd
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+from shortlist import ledger as package
 from shortlist.atomic_files import write_whole
-from shortlist.errors import BudgetError, LedgerError, ParameterError, ShortlistError
+from shortlist.errors import LedgerError, ParameterError, ShortlistError, refuse_given
 from shortlist.exact.bits import Bits, is_secure, read_bits
-from shortlist.ledger import VARIABLE
 from shortlist.ledger.budget import Amount, Budget, add_up
 from shortlist.ledger.calendar import Calendar
 from shortlist.ledger.file import File, PathLike
@@ -32,11 +33,11 @@ from shortlist.ledger.rows import (
     Store,
     Transaction,
     find_last,
-    find_other_time,
     insert,
     read_budget,
     read_charges,
     read_sums,
+    refuse_other_times,
     write_budget,
     write_guarantee,
 )
@@ -45,8 +46,9 @@ from shortlist.periods import Period, Span
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, quote
 from shortlist.record import compute_hash, encode_parameters
-from shortlist.release import Publication, draw_identifier, read_clock, show_warning
+from shortlist.release import Publication, draw_identifier, read_clock
 from shortlist.terms import Terms, check_text
+from shortlist.usefulness import show_warning
 from shortlist.version import __version__
 
 _Result = TypeVar("_Result")
@@ -72,7 +74,7 @@ class Ledger:
     19/2 19
     """
 
-    __slots__ = ("_last", "_store", "budget", "calendar", "id", "population")
+    __slots__ = ("_last", "budget", "calendar", "id", "population", "store")
 
     id: str
     """The random identifier of the ledger. A record names the ledger that it was charged to by it."""
@@ -83,7 +85,8 @@ class Ledger:
     """The periods that have a budget each, with the total over all of them; None if the ledger has no periods."""
     population: str | None
     """Whose data the ledger is for."""
-    _store: Store
+    store: Store
+    """Where the ledger is kept: its `location`, and the `grants` that let others use it on a server."""
     _last: int
 
     def __init__(self, *wrong: Any, **parameters: Any) -> None:
@@ -127,23 +130,20 @@ class Ledger:
         """
         if epsilon is None:
             raise ParameterError("`epsilon` must be given", hint="it is what all releases may have together")
-        shared: dict[str, Any] = {
-            "accounting": accounting,
-            "basic_share": basic_share,
-            "rho_delta_share": rho_delta_share,
-            "neighbours": neighbours,
-        }
-        calendar = Calendar.plan(
-            per=per,
-            time_zone=time_zone,
-            total_epsilon=total_epsilon,
-            total_delta=delta if total_delta is None and total_epsilon is not None else total_delta,
-            unit=unit,
-            **shared,
+        plan = partial(
+            Budget.plan,
+            accounting=accounting,
+            basic_share=basic_share,
+            rho_delta_share=rho_delta_share,
+            neighbours=neighbours,
         )
-        protected = unit if calendar is None else calendar.name_unit(unit)
-        budget = Budget.plan(epsilon=epsilon, delta=delta, unit=protected, **shared)
-        if calendar is not None and calendar.total and calendar.total.guarantee.epsilon < budget.guarantee.epsilon:
+        total = None
+        if total_epsilon is not None:
+            allowed = delta if total_delta is None else total_delta
+            total = plan(epsilon=total_epsilon, delta=allowed, unit=unit, prefix="total_")
+        calendar = Calendar.plan(per=per, time_zone=time_zone, total=total, total_delta=total_delta)
+        budget = plan(epsilon=epsilon, delta=delta, unit=unit if calendar is None else calendar.name_unit(unit))
+        if total is not None and total.guarantee.epsilon < budget.guarantee.epsilon:
             raise ParameterError("`total_epsilon` must be at least `epsilon`, which is for one period")
         row: Row = {
             "id": 1,
@@ -164,8 +164,8 @@ class Ledger:
         cut later, this is also how long the ledger tries to reach it again.
         """
         ledger = cls.__new__(cls)
-        ledger._store, ledger._last = _locate(path, timeout), 0
-        with ledger._store.open() as transaction:
+        ledger.store, ledger._last = _locate(path, timeout), 0
+        with ledger.store.open() as transaction:
             ledger.id, ledger.budget, ledger.calendar, ledger.population = read_budget(transaction)
         return ledger
 
@@ -178,17 +178,7 @@ class Ledger:
     @property
     def path(self) -> Path | None:
         """The file of the ledger. A ledger on a server has none."""
-        return self._store.path if isinstance(self._store, File) else None
-
-    @property
-    def location(self) -> str:
-        """Where the ledger is: the path of its file, or its address without user and password."""
-        return self._store.location
-
-    @property
-    def grants(self) -> tuple[str, ...]:
-        """The SQL that lets others use a ledger on a server: the role publisher charges, the role auditor reads."""
-        return self._store.grants
+        return self.store.path if isinstance(self.store, File) else None
 
     @property
     def charges(self) -> tuple[Charge, ...]:
@@ -218,8 +208,7 @@ class Ledger:
 
     def spent_in(self, period: str | date) -> Amount:
         """The sum of the charges of one period."""
-        only = self._read_period(period)
-        return self._run(lambda transaction: add_up(read_sums(transaction, self.budget, only)))
+        return self._list_budgets(period)[0].spent
 
     def left_in(self, period: str | date) -> Amount:
         """What is left of the budget of one period. The total may have less."""
@@ -227,29 +216,17 @@ class Ledger:
 
     def write_left(self, period: str | date | None = None) -> str:
         """Write what is left of the budget, or of those of a period and of the total."""
-        only = self._read_period(period)
-        budgets = self._run(lambda transaction: list(self._read_budgets(transaction, only)))
-        if self.calendar is None:
-            (_, budget, spent) = budgets[0]
-            return budget.write_left(spent)
-        return "; ".join(f"of {name}: {budget.write_left(spent)}" for name, budget, spent in budgets)
+        left = {name: budget.write_left(spent) for name, budget, spent in self._list_budgets(period)}
+        return "; ".join(text if self.calendar is None else f"of {name}: {text}" for name, text in left.items())
 
     def afford(self, release: Mechanism | Guarantee, period: str | date | None = None) -> int:
         """Count how many more releases like this one are covered: in a period, or in one without charges."""
-        stated = self._restate(release.guarantee if isinstance(release, Mechanism) else release)
-        only = self._read_period(period)
-        self.budget.check(stated)
-        return self._run(
-            lambda transaction: min(
-                budget.afford(spent, replace(stated, unit=budget.guarantee.unit))
-                for _, budget, spent in self._read_budgets(transaction, only)
-            )
-        )
+        stated = self._restate(release)
+        return min(each.budget.afford(each.spent, each.restate(stated)) for each in self._list_budgets(period))
 
-    def explain(self, guarantee: Guarantee, period: str | date | None = None) -> BudgetError | None:
-        """Say why a release is not covered: in a period, or in one without charges. None if it is covered."""
-        stated, only = self._restate(guarantee), self._read_period(period)
-        return self._run(lambda transaction: self._find_refusal(transaction, stated, only))
+    def refuse_uncovered(self, release: Mechanism | Guarantee, period: str | date | None = None) -> None:
+        """Refuse a release that is not covered: in a period, or in one without charges. Nothing is charged."""
+        _check_budgets(self._list_budgets(period), self._restate(release))
 
     def charge(
         self,
@@ -261,6 +238,7 @@ class Ledger:
         note: str | None = None,
         period: Span | str | date | None = None,
         time: str | None = None,
+        time_kind: str | None = None,
         identifier: str | None = None,
         once: Once | None = None,
     ) -> Charge:
@@ -270,12 +248,13 @@ class Ledger:
         charge is on the disk when this returns, and is never removed. Two draws are two charges. `identifier` is that
         of the release, or a new one.
 
-        A ledger with periods needs a `period`: the days whose votes are kept by their column `time`, or one that the
-        caller vouches for.
+        A ledger with periods needs a `period`: the days whose votes are kept by their column `time`, whose values are
+        of one `time_kind`, or a period that the caller vouches for.
         """
         stated, days = self._check_chargeable(mechanism, guarantee, bits, note, period)
         public = encode_parameters(mechanism.parameters if parameters is None else parameters)
         name = identifier or draw_identifier()
+        times: Row = {"time_column": time, "time_kind": time_kind}
         row: Row = {
             "identifier": name,
             "made": read_clock().isoformat(),
@@ -284,10 +263,9 @@ class Ledger:
             "host": socket.gethostname(),
             "mechanism": mechanism.name,
             "parameters": json.dumps(public, ensure_ascii=False),
-            "period": None if days is None else str(days),
-            "time_column": None if days is None else time,
             "note": note or None,
             "once_key": None if once is None else once.key,
+            **({} if days is None else {"period": str(days), **times}),
             **write_guarantee(stated),
         }
 
@@ -295,10 +273,10 @@ class Ledger:
             # It is there already if the connection was cut after the commit, before the answer arrived.
             number = _find_number(transaction, name)
             if number is None:
-                if once is not None and once.find(transaction) is not None:
+                if once is not None and once.recall(transaction) is not None:
                     raise ReleasedBeforeError("the key must be new", "it was released meanwhile")
                 number = find_last(transaction) + 1
-                self._check_covered(transaction, stated, days, time)
+                self._check_covered(transaction, stated, days, times)
                 insert(transaction, "charge", {"id": number, **row})
             (charge,) = read_charges(transaction, self.budget, only=number)
             return charge
@@ -316,14 +294,14 @@ class Ledger:
         note: str | None = None,
         period: Span | str | date | None = None,
         time: str | None = None,
-    ) -> Guarantee:
-        """Refuse a release that this ledger does not charge, and return the guarantee that it would charge.
+    ) -> None:
+        """Refuse a release that this ledger does not charge, as far as it is known before the table is looked at.
 
         Nothing is charged. Other processes may charge meanwhile, so `charge` decides again.
         """
         stated, days = self._check_chargeable(mechanism, guarantee, bits, note, period)
-        self._run(lambda transaction: self._check_covered(transaction, stated, days, time))
-        return stated
+        times: Row = {"time_column": time, "time_kind": None}
+        self._run(lambda transaction: self._check_covered(transaction, stated, days, times))
 
     def finish(self, charge: Charge, release: Publication, once: Once | None = None) -> Publication:
         """Note that the release of a charge was made, with the hash of its record. To repeat it changes nothing.
@@ -336,9 +314,8 @@ class Ledger:
         row: Row = {"finished": read_clock().isoformat(), "release": compute_hash(release), "number": charge.number}
 
         def note(transaction: Transaction) -> Publication:
-            found = None if once is None else once.find(transaction)
-            if once is not None and found is not None and found.number != charge.number:
-                first: Publication = once.read_release(found)
+            first = None if once is None else once.recall(transaction)
+            if first is not None and first.charge != charge.number:
                 return first
             stored = next(read_charges(transaction, self.budget, only=charge.number), None)
             if stored is not None and stored.id == charge.id and stored.release == row["release"]:
@@ -352,10 +329,9 @@ class Ledger:
 
         return self._run(note, write=True)
 
-    def recall(self, once: Once) -> Publication | None:
+    def recall(self, once: Once | None) -> Publication | None:
         """Give the release that is stored under a key again, for the same request. Another request is refused."""
-        found = self._run(once.find)
-        return None if found is None else once.read_release(found)
+        return None if once is None else self._run(once.recall)
 
     def report(
         self,
@@ -379,7 +355,7 @@ class Ledger:
 
         said = {"purpose": purpose, "controller": controller, "contact": contact}
         text = write_report(self, {**said, "data": data, "recipients": recipients}, audit)
-        write_whole(path, lambda file: file.write(text.encode()), force=force)
+        write_whole(path, text, force=force)
 
     def find_charge(self, identifier: str) -> int | None:
         """Find the number of the charge for the release with an identifier."""
@@ -420,17 +396,17 @@ class Ledger:
 
         Refuse the store if it was replaced by another ledger, or by an earlier copy: it would pay again.
         """
-        end = time.monotonic() + self._store.timeout
+        end = time.monotonic() + self.store.timeout
         while True:
             seen = self._last  # before the transaction: other threads may charge meanwhile
             try:
-                with self._store.open(write=write) as transaction:
+                with self.store.open(write=write) as transaction:
                     last = find_last(transaction)
                     opened = (self.id, self.budget, self.calendar, self.population)
                     if read_budget(transaction) != opened or last < seen:
                         raise LedgerError(
                             "the ledger must be the one that was opened",
-                            f"{self.location!r} is another one now, or an earlier copy",
+                            f"{self.store.location!r} is another one now, or an earlier copy",
                             hint="open it again",
                         )
                     self._last = max(self._last, last)
@@ -459,62 +435,57 @@ class Ledger:
             )
         check_text(note, name="note")
         days = None if self.calendar is None else self.calendar.find(period, read_clock())
-        stated = self._restate(mechanism.guarantee if guarantee is None else guarantee)
+        return self._restate(mechanism if guarantee is None else guarantee), days
+
+    def _restate(self, release: Mechanism | Guarantee) -> Guarantee:
+        """State a guarantee for the unit of this ledger, if it implies that. Refuse one that can never be added up."""
+        stated = release.guarantee if isinstance(release, Mechanism) else release
+        if self.calendar is not None and isinstance(stated, Guarantee):
+            stated = self.calendar.restate(stated, self.budget.guarantee.unit)
         self.budget.check(stated)
-        return stated, days
+        return stated
 
-    def _restate(self, guarantee: Guarantee) -> Guarantee:
-        """State a guarantee for the unit of this ledger, if it implies that."""
-        if self.calendar is None or not isinstance(guarantee, Guarantee):
-            return guarantee
-        return self.calendar.restate(guarantee, self.budget.guarantee.unit)
+    def _check_covered(self, transaction: Transaction, stated: Guarantee, period: Period | None, times: Row) -> None:
+        """Refuse a release that a budget does not cover, or whose votes have times of another column or kind."""
+        if period is not None:
+            refuse_other_times(transaction, times)
+        _check_budgets(self._read_budgets(transaction, period), stated)
 
-    def _check_covered(
-        self, transaction: Transaction, stated: Guarantee, period: Period | None, time: str | None
-    ) -> None:
-        """Refuse a release that a budget does not cover, or whose votes have times of another column."""
-        other = None if period is None else find_other_time(transaction, time)
-        if other is not None:
-            raise ParameterError(
-                f"`time` must be {quote(other)}, as in earlier charges of this ledger",
-                f"not {quote(time)}; a vote with two times would be charged to two periods",
-                hint="name the column alike in all tables, by a view or a query, or use another ledger",
-            )
-        refusal = self._find_refusal(transaction, stated, period)
-        if refusal is not None:
-            raise refusal
+    def _list_budgets(self, period: str | date | None) -> list[_Spending]:
+        """Read the budgets that must cover a release of a period, or of one without charges."""
+        if period is not None and self.calendar is None:
+            raise ParameterError("`period` must go with a ledger that has periods", "this one has one budget for all")
+        only = None if period is None or self.calendar is None else self.calendar.read(period)
+        return self._run(lambda transaction: self._read_budgets(transaction, only))
 
-    def _find_refusal(self, transaction: Transaction, stated: Guarantee, period: Period | None) -> BudgetError | None:
-        for name, budget, spent in self._read_budgets(transaction, period):
-            needed = replace(stated, unit=budget.guarantee.unit)
-            if not budget.afford(spent, needed):
-                return budget.refuse(spent, needed, name)
-        return None
-
-    def _read_budgets(self, transaction: Transaction, period: Period | None) -> Iterator[tuple[str, Budget, Amount]]:
-        """Read the budgets that must cover a release: how each is called, and what is spent of it.
-
-        In a ledger with periods, a period that is not named has no charges.
-        """
+    def _read_budgets(self, transaction: Transaction, period: Period | None) -> list[_Spending]:
+        """Read the budgets that must cover a release. Where there are periods, one that is not named has no charges."""
         everything = add_up(read_sums(transaction, self.budget))
         if self.calendar is None:
-            yield "the budget", self.budget, everything
-        else:
-            spent = Amount() if period is None else add_up(read_sums(transaction, self.budget, period))
-            yield f"the budget of {f'each {self.calendar.every}' if period is None else period}", self.budget, spent
-            if self.calendar.total is not None:
-                yield "the total budget", self.calendar.total, everything
-
-    def _read_period(self, period: str | date | None) -> Period | None:
-        if period is None:
-            return None
-        if self.calendar is None:
-            raise ParameterError("`period` must go with a ledger that has periods", "this one has one budget for all")
-        return self.calendar.read(period)
+            return [_Spending("the budget", self.budget, everything)]
+        spent = Amount() if period is None else add_up(read_sums(transaction, self.budget, period))
+        name = f"the budget of {f'each {self.calendar.every}' if period is None else period}"
+        total = [] if self.calendar.total is None else [_Spending("the total budget", self.calendar.total, everything)]
+        return [_Spending(name, self.budget, spent), *total]
 
 
-latest: Account | None = None
-"""The account that was opened last. If its run fails or is interrupted, it says whether it was charged."""
+class _Spending(NamedTuple):
+    """A budget that must cover a release: how it is called, and what is spent of it."""
+
+    name: str
+    budget: Budget
+    spent: Amount
+
+    def restate(self, guarantee: Guarantee) -> Guarantee:
+        """State the guarantee of a release for the unit of this budget."""
+        return replace(guarantee, unit=self.budget.guarantee.unit)
+
+
+def _check_budgets(budgets: Iterable[_Spending], guarantee: Guarantee) -> None:
+    for each in budgets:
+        needed = each.restate(guarantee)
+        if not each.budget.afford(each.spent, needed):
+            raise each.budget.refuse(each.spent, needed, each.name)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -532,47 +503,44 @@ class Account:
     once: Once | None = None
     id: str = field(default_factory=draw_identifier)
     made: datetime = field(default_factory=read_clock)
-    recalled: Any = field(default=None, init=False)
-    """The release that the ledger had for the key already. It is handed out in place of a new one."""
-    is_stored: bool = field(default=False, init=False)
-    """Whether the ledger has the release, so that another run with the same key is free."""
+    stored: Any = field(default=None, init=False)
+    """The release that the ledger keeps for the key, so that another run with it is free."""
     _charge: Charge | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self.note, self.period = check_text(self.note, name="note"), check_text(self.period, name="period")
-
-    def describe_charge(self) -> dict[str, Any]:
-        """Describe what the ledger is to charge, beside the mechanism and the guarantee."""
-        return {"bits": self.bits, "note": self.note, "period": self.days, "time": self.time}
 
     @property
     def number(self) -> int | None:
         """The number of the charge, once it is made."""
         return None if self._charge is None else self._charge.number
 
-    def recall(self) -> None:
-        """Look for the release that the ledger has for the key already."""
-        if self.ledger is not None and self.once is not None:
-            self.recalled = self.ledger.recall(self.once)
-            self.is_stored = self.recalled is not None
+    @property
+    def recalled(self) -> Any:
+        """The release of another run that the ledger has for the key. It is handed out in place of a new one."""
+        return None if self.stored is None or self.stored.charge == self.number else self.stored
 
-    def charge(self, d: int) -> None:
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What the ledger is to charge, as far as it is known before the table is looked at."""
+        about = {"bits": self.bits, "note": self.note, "period": self.days, "time": self.time}
+        return {"mechanism": self.terms.mechanism, "guarantee": self.terms.guarantee, **about}
+
+    def charge(self, d: int, time_kind: str | None = None) -> None:
         """Charge the release, unless there are too few items for it, or it was made before."""
         if self.ledger is None:
             return
-        terms = self.terms
-        terms.mechanism.check_size(d)
+        self.terms.mechanism.check_size(d)
         try:
             self._charge = self.ledger.charge(
-                terms.mechanism,
-                terms.guarantee,
-                parameters={**terms.parameters, "persons_counted": terms.persons_counted},
+                **self.asked,
+                parameters={**self.terms.parameters, "persons_counted": self.terms.persons_counted},
                 identifier=self.id,
                 once=self.once,
-                **self.describe_charge(),
+                time_kind=time_kind,
             )
         except ReleasedBeforeError:
-            self.recall()
+            self.stored = self.ledger.recall(self.once)
 
     def find_charge(self) -> int | None:
         """Find the number of the charge in the ledger, also if the run was interrupted while it was charged."""
@@ -580,9 +548,9 @@ class Account:
 
     def describe(self) -> dict[str, Any]:
         """Describe when the release was charged or asked for, what for, and by which charge it was paid."""
-        said = {"id": self.id, "note": self.note, "period": self.period}
+        said = {"id": self.id, "note": self.note, "period": self.period, "made": self.made}
         if self.ledger is None or self._charge is None:
-            return {**said, "made": self.made}
+            return said
         paid = {"population": self.ledger.population, "ledger": self.ledger.id, "charge": self._charge.number}
         return {**said, **paid, "made": self._charge.made}
 
@@ -595,9 +563,8 @@ class Account:
         if self.ledger is None or self._charge is None:
             return release
         if self.once is not None:
-            made = self.ledger.finish(self._charge, release, self.once)
-            self.recalled, self.is_stored = None if made is release else made, True
-            return made
+            self.stored = self.ledger.finish(self._charge, release, self.once)
+            return self.stored
         try:
             self.ledger.finish(self._charge, release)
         except Exception as error:
@@ -616,14 +583,12 @@ def open_account(ledger: Ledger | PathLike | None, terms: Terms, **said: Any) ->
     account = Account(terms=terms, ledger=require_ledger(ledger), **said)
     encode_parameters(terms.parameters)  # a release whose record cannot be written is refused before it is paid
     if account.ledger is None:
-        if account.once is not None:
-            raise ParameterError("`once` must go with `ledger`, which keeps the release")
+        refuse_given({"once": account.once}, "`ledger`, which keeps the release")
         return account
-    account.recall()
-    global latest
-    latest = account
-    if account.recalled is None:
-        account.ledger.check(terms.mechanism, terms.guarantee, **account.describe_charge())
+    package.latest = account
+    account.stored = account.ledger.recall(account.once)
+    if account.stored is None:
+        account.ledger.check(**account.asked)
     return account
 
 
@@ -633,15 +598,15 @@ def require_ledger(ledger: Ledger | PathLike | None) -> Ledger | None:
     # A subclass could charge less.
     if given is not None and type(given) is not Ledger:
         raise ParameterError("`ledger` must be a Ledger, or its path or address", f"not {type(given).__name__}")
-    named = os.environ.get(VARIABLE)
+    named = os.environ.get(package.VARIABLE)
     if named is None:
         return given
     if not named:
-        raise LedgerError(f"{VARIABLE} must name a ledger", "it is empty")
+        raise LedgerError(f"{package.VARIABLE} must name a ledger", "it is empty")
     if given is None:
         return Ledger.open(named)
-    if not given._store.is_same(_locate(named, _TIMEOUT)):
-        raise LedgerError(f"`ledger` must be the one that {VARIABLE} names", "it is another one")
+    if not given.store.is_same(_locate(named, _TIMEOUT)):
+        raise LedgerError(f"`ledger` must be the one that {package.VARIABLE} names", "it is another one")
     return given
 
 

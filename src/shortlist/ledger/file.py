@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Self
+from typing import TYPE_CHECKING, Self
 
 from shortlist.atomic_files import check_target, write_whole
 from shortlist.errors import LedgerError, OutputError, ParameterError
@@ -50,7 +50,7 @@ WHEN OLD.release IS NOT NULL
     IS NOT (NEW.id, NEW.identifier, NEW.made, NEW.version, NEW.user_name, NEW.host, NEW.role)
     OR (OLD.mechanism, OLD.parameters, OLD.epsilon, OLD.delta, OLD.rho, OLD.rho_delta, OLD.note, OLD.once_key)
     IS NOT (NEW.mechanism, NEW.parameters, NEW.epsilon, NEW.delta, NEW.rho, NEW.rho_delta, NEW.note, NEW.once_key)
-    OR (OLD.period, OLD.time_column) IS NOT (NEW.period, NEW.time_column)
+    OR (OLD.period, OLD.time_column, OLD.time_kind) IS NOT (NEW.period, NEW.time_column, NEW.time_kind)
 BEGIN SELECT RAISE(ABORT, 'a charge is finished once and not changed otherwise'); END;
 CREATE TRIGGER stored_stays BEFORE UPDATE ON stored BEGIN SELECT RAISE(ABORT, 'a release is never changed'); END;
 CREATE TRIGGER stored_exists BEFORE DELETE ON stored BEGIN SELECT RAISE(ABORT, 'a release is never removed'); END;
@@ -125,12 +125,7 @@ class File:
             connection.executescript(_SCHEMA)
             insert(connection, "budget", budget)
             content = connection.serialize()
-
-        def write(file: BinaryIO) -> None:
-            os.fchmod(file.fileno(), 0o600)
-            file.write(content)
-
-        write_whole(self.path, write)
+        write_whole(self.path, content, private=True)
 
     @contextmanager
     def open(self, *, write: bool = False) -> Iterator[sqlite3.Connection]:

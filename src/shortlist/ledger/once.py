@@ -16,6 +16,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 from shortlist.errors import LedgerError, ParameterError
@@ -55,45 +56,34 @@ class Once:
         given = {name: value for name, value in public.items() if value is not None}
         return cls(key=text, request={name: _digest(value) for name, value in given.items()})
 
-    def find(self, transaction: Transaction) -> Stored | None:
-        """Find the release that is stored under the key."""
+    def recall(self, transaction: Transaction) -> Publication | None:
+        """Read the release that is stored under the key; None if there is none. Refuse it for another request."""
         row = transaction.execute("SELECT * FROM stored WHERE once_key = :key", {"key": self.key}).fetchone()
-        return row and Stored(number=int(row["id"]), request=row["request"], record=row["record"])
+        if row is None:
+            return None
+        if row["request"] != self._write():
+            before = json.loads(row["request"])
+            names = sorted(before.keys() | self.request.keys())
+            other = [name for name in names if before.get(name) != self.request.get(name)]
+            raise ParameterError(
+                "`once` must be a new key for another request",
+                f"this key was released as charge {row['id']:,}, for another {', '.join(other)}",
+                hint="repeat the same request to get its release again, or choose another key",
+            )
+        release = Publication.from_json(row["record"])
+        if release.to_json() != row["record"]:
+            raise LedgerError(
+                "the release of this key must be read by the version that made it", f"it was made by {release.version}"
+            )
+        return release
 
     def store(self, transaction: Transaction, number: int, release: Publication) -> None:
         """Store the release of a charge under the key."""
         row: Row = {"id": number, "once_key": self.key, "request": self._write(), "record": release.to_json()}
         insert(transaction, "stored", row)
 
-    def read_release(self, stored: Stored) -> Any:
-        """Read a stored release. Refuse it for another request."""
-        if stored.request != self._write():
-            before = json.loads(stored.request)
-            names = sorted(before.keys() | self.request.keys())
-            other = [name for name in names if before.get(name) != self.request.get(name)]
-            raise ParameterError(
-                "`once` must be a new key for another request",
-                f"this key was released as charge {stored.number:,}, for another {', '.join(other)}",
-                hint="repeat the same request to get its release again, or choose another key",
-            )
-        release = Publication.from_json(stored.record)
-        if release.to_json() != stored.record:
-            raise LedgerError(
-                "the release of this key must be read by the version that made it", f"it was made by {release.version}"
-            )
-        return release
-
     def _write(self) -> str:
         return json.dumps(self.request, sort_keys=True)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stored:
-    """A release in the ledger: the number of its charge, its request and its record."""
-
-    number: int
-    request: str
-    record: str
 
 
 def _describe(value: Any, *, rows: bool = False) -> Any:
@@ -102,6 +92,8 @@ def _describe(value: Any, *, rows: bool = False) -> Any:
         return value
     if isinstance(value, os.PathLike):
         return os.fsdecode(value)
+    if isinstance(value, date):
+        return str(value)
     if type(value).__name__ in _NAMED:
         return repr(value)
     if isinstance(value, list | tuple) and (not rows or all(isinstance(each, str | os.PathLike) for each in value)):

@@ -19,12 +19,12 @@ from shortlist.errors import LedgerError, ParameterError
 from shortlist.ledger.budget import Accounting, Budget
 from shortlist.ledger.calendar import Calendar
 from shortlist.periods import Every, Period
-from shortlist.privacy import Guarantee, Neighbours
-from shortlist.privacy.numbers import write_exact
+from shortlist.privacy import Guarantee
+from shortlist.privacy.numbers import quote, write_exact
 
 Row = dict[str, str | int | None]
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 TABLES = """
 CREATE TABLE budget (
     id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -67,6 +67,7 @@ CREATE TABLE charge (
     rho_delta TEXT NOT NULL DEFAULT '0',
     period TEXT,
     time_column TEXT,
+    time_kind TEXT,
     note TEXT,
     once_key TEXT,
     finished TEXT,
@@ -83,8 +84,9 @@ CREATE TABLE stored (
 
 LARGEST_BITS = 2048
 """The longest numerator or denominator of a number in a ledger."""
-_LIMITS = ("epsilon", "delta", "neighbours", "unit", "accounting", "basic_delta", "rho", "rho_delta")
 _PROMISED = ("epsilon", "delta", "rho", "rho_delta")
+_FIELDS = {"id": "number", "identifier": "id", "user_name": "user", "once_key": "once", "time_column": "time"}
+"""What columns are called in a `Charge`, where SQL or clarity need another name."""
 
 
 class Transaction(Protocol):
@@ -140,8 +142,8 @@ class Charge:
     `id` is the identifier of the release, which its record has. `release` is the SHA-256 of the release's JSON record,
     which is what `sha256sum` prints for the file. `user` and `host` are the user and the machine that charged it, as
     that machine says. `role` is the role of the database that charged it, as a server says. `once` is the key that is
-    released once. In a ledger with periods, `period` is the one that was charged, and `time` is the column that says to
-    which period a vote belongs.
+    released once. In a ledger with periods, `period` is the one that was charged, `time` is the column that says to
+    which period a vote belongs, and `time_kind` is what that column holds.
     """
 
     number: int
@@ -156,6 +158,7 @@ class Charge:
     guarantee: Guarantee
     period: str | None = None
     time: str | None = None
+    time_kind: str | None = None
     note: str | None = None
     once: str | None = None
     finished: datetime | None = None
@@ -222,12 +225,12 @@ def read_budget(transaction: Transaction) -> tuple[str, Budget, Calendar | None,
 
 
 def _read_limits(row: Mapping[str, Any], prefix: str = "") -> Budget:
-    limits = {name: row[f"{prefix}{name}"] for name in _LIMITS}
-    together = _read_numbers(limits, ("epsilon", "delta"))
+    promised = {name: row[f"{prefix}{name}"] for name in ("epsilon", "delta", "neighbours", "unit")}
+    limits = {name: row[f"{prefix}{name}"] for name in ("basic_delta", "rho", "rho_delta")}
     return Budget(
-        guarantee=Guarantee(**together, neighbours=Neighbours(limits["neighbours"]), unit=limits["unit"]),
-        accounting=Accounting(limits["accounting"]),
-        **_read_numbers(limits, ("basic_delta", "rho", "rho_delta")),
+        guarantee=Guarantee(**promised),
+        accounting=Accounting(row[f"{prefix}accounting"]),
+        **{name: number and Fraction(number) for name, number in limits.items()},
     )
 
 
@@ -239,14 +242,29 @@ def read_sums(
     query = f"SELECT {names}, COUNT(*) AS times FROM charge WHERE :period IN ('', period) GROUP BY {names}"
     for row in transaction.execute(query, {"period": "" if period is None else str(period)}):
         with _report_damage():
-            yield replace(budget.guarantee, **_read_numbers(row, _PROMISED)), row["times"]
+            yield _read_guarantee(row, budget), row["times"]
 
 
-def find_other_time(transaction: Transaction, time: str | None) -> str | None:
-    """Find a column of times that was charged before, if it is another one."""
-    query = "SELECT time_column FROM charge WHERE time_column <> :time ORDER BY id LIMIT 1"
-    row = transaction.execute(query, {"time": time}).fetchone()
-    return row and str(row["time_column"])
+def refuse_other_times(transaction: Transaction, times: Row) -> None:
+    """Refuse a column of times that is not that of earlier charges, or holds another kind of times."""
+    query = (
+        "SELECT time_column, time_kind FROM charge WHERE time_column <> :time_column OR time_kind <> :time_kind "
+        "ORDER BY id LIMIT 1"
+    )
+    other = transaction.execute(query, times).fetchone()
+    if other is None:
+        return
+    if other["time_column"] != times["time_column"]:
+        raise ParameterError(
+            f"`time` must be {quote(other['time_column'])}, as in earlier charges of this ledger",
+            f"not {quote(times['time_column'])}; a vote with two times would be charged to two periods",
+            hint="name the column alike in all tables, by a view or a query, or use another ledger",
+        )
+    raise ParameterError(
+        f"`time` must name a column of {other['time_kind']}, as in earlier charges of this ledger",
+        f"not of {times['time_kind']}; a vote near midnight could be charged to two periods",
+        hint="cast the column to the same type in all tables, by a view or a query, or use another ledger",
+    )
 
 
 def read_charges(transaction: Transaction, budget: Budget, *, only: int | None = None) -> Iterator[Charge]:
@@ -254,22 +272,15 @@ def read_charges(transaction: Transaction, budget: Budget, *, only: int | None =
     query = "SELECT * FROM charge WHERE id = COALESCE(:only, id) ORDER BY id"
     for row in transaction.execute(query, {"only": only}):
         with _report_damage():
-            yield Charge(
-                number=row["id"],
-                id=row["identifier"],
-                made=datetime.fromisoformat(row["made"]),
-                user=row["user_name"],
-                once=row["once_key"],
-                time=row["time_column"],
-                parameters=MappingProxyType(dict(json.loads(row["parameters"]))),
-                guarantee=replace(budget.guarantee, **_read_numbers(row, _PROMISED)),
-                finished=None if row["finished"] is None else datetime.fromisoformat(row["finished"]),
-                **{name: row[name] for name in ("version", "host", "role", "mechanism", "period", "note", "release")},
-            )
+            columns: dict[str, Any] = dict(row)
+            values = {_FIELDS.get(name, name): value for name, value in columns.items() if name not in _PROMISED}
+            values |= {name: values[name] and datetime.fromisoformat(values[name]) for name in ("made", "finished")}
+            values["parameters"] = MappingProxyType(dict(json.loads(row["parameters"])))
+            yield Charge(**values, guarantee=_read_guarantee(row, budget))
 
 
-def _read_numbers(row: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    return {name: None if row[name] is None else Fraction(row[name]) for name in names}
+def _read_guarantee(row: Mapping[str, Any], budget: Budget) -> Guarantee:
+    return replace(budget.guarantee, **{name: row[name] for name in _PROMISED})
 
 
 @contextmanager

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from shortlist.ledger.budget import Accounting, Amount, add_up, write_rounded
+from shortlist.ledger.budget import Accounting, Amount, Budget, add_up, write_rounded
 from shortlist.ledger.calendar import Calendar
 from shortlist.ledger.charging import Ledger
 from shortlist.ledger.rows import LARGEST_BITS, Charge, write_budget, write_guarantee
@@ -16,11 +16,10 @@ from shortlist.periods import Every, Period, list_periods
 from shortlist.privacy import Guarantee, compose
 from shortlist.privacy.numbers import write_count, write_exact
 
-SCHEMA = "shortlist.ledger/4"
+SCHEMA = "shortlist.ledger/5"
 _MOST_BARS = 16
 _MOST_PERIODS = 4
 """How many periods are written in numbers. All of them are in the JSON."""
-_DAYS = {Every.DAY: 1, Every.WEEK: 7, Every.MONTH: 28, Every.QUARTER: 90, Every.YEAR: 365}
 _MOST_PEOPLE = 5
 """How many of those who charged are named."""
 
@@ -53,7 +52,7 @@ class Statement:
     @property
     def spent(self) -> Amount:
         """The sum of the charges."""
-        return add_up((charge.guarantee, 1) for charge in self.charges)
+        return _add_up(self.charges)
 
     @property
     def promise(self) -> tuple[Guarantee, str]:
@@ -70,7 +69,7 @@ class Statement:
 
     def spent_in(self, period: str) -> Amount:
         """The sum of the charges of one period."""
-        return add_up((charge.guarantee, 1) for charge in self.charges if charge.period == period)
+        return _add_up(charge for charge in self.charges if charge.period == period)
 
     @property
     def unfinished(self) -> tuple[int, ...]:
@@ -96,16 +95,28 @@ class Statement:
 
         Without periods, the time of all charges is divided into days, weeks, months, quarters or years.
         """
-        made, whole = [each.made.date() for each in self.charges], self.ledger.whole
-        if self.ledger.calendar is not None:
-            number, share = Counter(each.period for each in self.charges), self.ledger.budget.find_share
-            bars = [Bar(each, number[each], share(self.spent_in(each))) for each in self.periods[-_MOST_BARS:]]
-            return bars if whole is None or not bars else [*bars, Bar("total", len(made), whole.find_share(self.spent))]
-        for every in Every if made else ():
-            days = Period.of(max(made), every).end - min(made).toordinal()
-            if days <= _MOST_BARS * _DAYS[every] or every is Every.YEAR:
-                return [*self._fill(list_periods(min(made), max(made), every)[-_MOST_BARS:])]
-        return []
+        budget, whole = self.ledger.budget, self.ledger.whole
+        if self.ledger.calendar is None:
+            return [self._draw_until(period) for period in self._list_times()]
+        number = Counter(each.period for each in self.charges)
+        bars = [Bar(each, number[each], budget.find_share(self.spent_in(each))) for each in self.periods[-_MOST_BARS:]]
+        if bars and whole is not None:
+            bars.append(Bar("total", len(self.charges), whole.find_share(self.spent)))
+        return bars
+
+    def _list_times(self) -> Sequence[Period]:
+        """Divide the time of all charges into at most so many periods, as short as possible."""
+        made = [each.made.date() for each in self.charges]
+        if not made:
+            return ()
+        days = (max(made) - min(made)).days
+        every = next((each for each in Every if days < _MOST_BARS * each.days), Every.YEAR)
+        return list_periods(min(made), max(made), every)[-_MOST_BARS:]
+
+    def _draw_until(self, period: Period) -> Bar:
+        until = [each for each in self.charges if each.made.date() <= period.last]
+        number = sum(each.made.date() >= period.first for each in until)
+        return Bar(str(period), number, self.ledger.budget.find_share(_add_up(until)))
 
     @property
     def chart_title(self) -> str:
@@ -114,13 +125,6 @@ class Statement:
         if calendar is None:
             return "Spent share of the budget over time"
         return f"Spent share of the budget of each {calendar.every}{' and of the total' * (calendar.total is not None)}"
-
-    def _fill(self, periods: tuple[Period, ...]) -> Iterator[Bar]:
-        for period in periods:
-            until = [each for each in self.charges if each.made.date() <= period.last]
-            spent = add_up((each.guarantee, 1) for each in until)
-            number = sum(each.made.date() >= period.first for each in until)
-            yield Bar(str(period), number, self.ledger.budget.find_share(spent))
 
     def name_people(self) -> str:
         """Name who charged, those with most charges first."""
@@ -195,25 +199,18 @@ class Statement:
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the statement by values of JSON. Numbers are texts, and exact if they are short."""
-        ledger, spent = self.ledger, self.spent
-        whole = ledger.whole
+        ledger, budget = self.ledger, self.ledger.budget
         described: dict[str, Any] = {
             "schema": SCHEMA,
             "ledger": ledger.id,
             "population": ledger.population,
-            "budget": write_budget(ledger.budget, ledger.calendar),
-            "spent": _write_amount(spent, up=True),
-            "left": None if whole is None else _write_amount(whole.subtract(spent), up=False),
+            "budget": write_budget(budget, ledger.calendar),
+            **_write_sums(self.spent, ledger.whole),
             "so_far": self.so_far and write_guarantee(self.so_far),
         }
         if ledger.calendar is not None:
-            described["periods"] = {each: self._describe_period(each) for each in self.periods}
+            described["periods"] = {each: _write_sums(self.spent_in(each), budget) for each in self.periods}
         return {**described, "unfinished": list(self.unfinished), "charges": [_describe(each) for each in self.charges]}
-
-    def _describe_period(self, period: str) -> dict[str, Any]:
-        spent = self.spent_in(period)
-        left = _write_amount(self.ledger.budget.subtract(spent), up=False)
-        return {"spent": _write_amount(spent, up=True), "left": left}
 
 
 def add_at(guarantees: Sequence[Guarantee], delta: Fraction) -> Guarantee:
@@ -226,6 +223,10 @@ def add_at(guarantees: Sequence[Guarantee], delta: Fraction) -> Guarantee:
     least = min(sums.delta, sums.rho_delta)
     allowed = delta if delta > least or delta >= sums.delta else delta + least
     return compose(guarantees, delta=allowed) if delta > 0 and allowed < 1 else sums
+
+
+def _add_up(charges: Iterable[Charge]) -> Amount:
+    return add_up((charge.guarantee, 1) for charge in charges)
 
 
 def write_pair(guarantee: Guarantee) -> str:
@@ -244,12 +245,16 @@ def _describe(charge: Charge) -> dict[str, Any]:
     return {**values, **written, **write_guarantee(charge.guarantee)}
 
 
+def _write_sums(spent: Amount, budget: Budget | None) -> dict[str, Any]:
+    left = None if budget is None else _write_amount(budget.subtract(spent), up=False)
+    return {"spent": _write_amount(spent, up=True), "left": left}
+
+
 def _write_amount(amount: Amount, *, up: bool) -> dict[str, str | None]:
     """Write sums, exactly if they are short. A sum of many fractions may have thousands of digits."""
-
-    def write(number: Fraction | None) -> str | None:
-        if number is None:
-            return None
-        return write_exact(number) if number.denominator.bit_length() <= LARGEST_BITS else write_rounded(number, up=up)
-
-    return {name: write(getattr(amount, name)) for name in ("epsilon", "delta", "rho", "rho_delta")}
+    written: dict[str, str | None] = dict.fromkeys(amount._fields)
+    for name, number in amount._asdict().items():
+        if number is not None:
+            short = number.denominator.bit_length() <= LARGEST_BITS
+            written[name] = write_exact(number) if short else write_rounded(number, up=up)
+    return written

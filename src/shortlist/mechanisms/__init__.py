@@ -13,7 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from shortlist.errors import ParameterError
-from shortlist.mechanisms.mechanism import Mechanism, Prepared, check_names
+from shortlist.mechanisms.mechanism import Mechanism, Prepared, SimpleMechanism, check_names
+from shortlist.near_names import PARAMETERS
 from shortlist.privacy.numbers import quote
 
 if TYPE_CHECKING:  # the classes of the list below, for checkers of types
@@ -74,6 +75,7 @@ __all__ = [
     "MECHANISMS",
     "Mechanism",
     "Prepared",
+    "SimpleMechanism",
     "build_mechanism",
     "find_registered",
     "takes_cap",
@@ -87,14 +89,6 @@ def __getattr__(name: str) -> Any:
         if home.endswith(f".{name}"):
             return MECHANISMS[mechanism]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-_CALL_PARAMETERS = (
-    *("assess", "bits", "counts_epsilon", "domain", "domain_column", "groups_per_person", "item", "label", "ledger"),
-    *("mechanism", "memory_limit", "note", "people", "period", "person", "sensitivity", "unit", "votes_per_person"),
-    *("every", "max_weight", "others", "per", "since", "time", "time_zone", "until", "weight", "weight_unit"),
-)
-"""Parameters of `select`, `top_k` and `prepare` that may be misspelt. Unknown names are passed on to the mechanism."""
 
 
 def build_mechanism(mechanism: str | Mechanism, **parameters: Any) -> Mechanism:
@@ -117,7 +111,7 @@ def build_mechanism(mechanism: str | Mechanism, **parameters: Any) -> Mechanism:
                 hint="leave `mechanism` out: auto gives an ordered list",
             )
     if not known.issuperset(given) or not (given or isinstance(mechanism, Mechanism)):
-        check_names(kind, given, further=_CALL_PARAMETERS)
+        check_names(kind, given, further=PARAMETERS)
     if not isinstance(mechanism, Mechanism):
         return kind(**given)
     # An epsilon that follows from rho is no parameter of its own.

@@ -15,8 +15,10 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypedDict, Unpack
 
+import numpy as np
 from flint import arb, fmpq
 
+from shortlist.array_types import IntArray
 from shortlist.errors import DataError, ParameterError
 from shortlist.exact.balls import ball, use_precision
 from shortlist.exact.bits import Bits
@@ -33,7 +35,7 @@ from shortlist.privacy.numbers import (
     read_whole,
 )
 from shortlist.privacy.zcdp import find_largest_epsilon
-from shortlist.profile import Levels, Picks, Profile
+from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
 
 NOT_GIVEN = Fraction(0)
 """The epsilon of a mechanism to which none is given."""
@@ -336,6 +338,28 @@ class Mechanism(ABC):
         """Replace parameters by the values that were read from them, while the object is built."""
         for name, value in values.items():
             object.__setattr__(self, name, value)
+
+
+class SimpleMechanism(Mechanism):
+    """A mechanism that is written as one function of all counts: the shortest way to try an idea."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def choose(self, counts: IntArray, bits: Bits) -> Sequence[int]:
+        """Choose k different positions, best first, given the counts of all items in falling order."""
+
+    def _prepare(self, levels: Levels) -> Prepared:
+        return _Choice(self, levels.above(self.k, EVERY_LEVEL))
+
+
+class _Choice(Prepared):
+    def __init__(self, mechanism: SimpleMechanism, profile: Profile) -> None:
+        self._mechanism, self._profile = mechanism, profile
+        self._counts = np.repeat(profile.values, profile.sizes)
+
+    def draw(self, bits: Bits) -> Picks:
+        return self._profile.picks(np.array(self._mechanism.choose(self._counts, bits)))
 
 
 _READERS: dict[str, Callable[..., object]] = {

@@ -65,17 +65,46 @@ def small_histograms(largest_d: int = 4) -> list[Histogram]:
     return [h for d in range(1, largest_d + 1) for h in itertools.combinations_with_replacement(range(3, -1, -1), d)]
 
 
-def neighbours(histogram: Histogram, relation: str, cap: int | None = None) -> Iterator[Histogram]:
+def neighbours(histogram: Histogram, relation: str, cap: int | None = None, weight: int = 1) -> Iterator[Histogram]:
     """Every histogram that one person more or less, or one person's other votes, can make of it.
 
-    With `cap`, a person casts at most `cap` votes.
+    With `cap`, a person votes for at most `cap` items. A person adds at most `weight` to each.
     """
-    for change in itertools.product((0, 1, -1), repeat=len(histogram)):
-        up, down = change.count(1), change.count(-1)
-        fits = (cap is None or max(up, down) <= cap) and (relation == "replace" or not up or not down)
-        moved = tuple(h + c for h, c in zip(histogram, change, strict=True))
-        if fits and min(moved) >= 0:
+    return (moved for (moved,) in family_neighbours((histogram,), relation, 1, cap, weight))
+
+
+def family_neighbours(
+    family: Sequence[Histogram], relation: str, groups_per_person: int, cap: int | None = None, weight: int = 1
+) -> Iterator[tuple[Histogram, ...]]:
+    """Every family that one person more or less, or one person's other votes, can make of it.
+
+    A person votes in at most so many groups, and for at most `cap` items over all groups.
+    """
+    steps = (0, *range(1, weight + 1), *range(-1, -weight - 1, -1))
+    for changes in itertools.product(*(itertools.product(steps, repeat=len(each)) for each in family)):
+        up, down = ([[sign * step > 0 for step in change] for change in changes] for sign in (1, -1))
+        fits = relation == "replace" or not (any(map(any, up)) and any(map(any, down)))
+        for moves in (up, down):
+            fits &= sum(map(any, moves)) <= groups_per_person and (cap is None or sum(map(sum, moves)) <= cap)
+        moved = tuple(
+            tuple(h + step for h, step in zip(histogram, change, strict=True))
+            for histogram, change in zip(family, changes, strict=True)
+        )
+        if fits and min(map(min, moved)) >= 0:
             yield moved
+
+
+def pair_families(
+    histograms: Iterable[Histogram], groups: int, relation: str, groups_per_person: int, cap: int | None = None
+) -> Iterator[tuple[tuple[Histogram, ...], tuple[Histogram, ...]]]:
+    """Every family of these histograms with its neighbours: once, whatever the order of the pair and of the groups."""
+    seen = set()
+    for family in itertools.combinations_with_replacement(histograms, groups):
+        for other in family_neighbours(family, relation, groups_per_person, cap):
+            pair, reverse = (tuple(sorted(zip(*each, strict=True))) for each in ((family, other), (other, family)))
+            if other != family and pair not in seen and reverse not in seen:
+                seen.add(pair)
+                yield family, other
 
 
 def sequences(d: int, k: int) -> list[Items]:

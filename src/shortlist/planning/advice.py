@@ -16,18 +16,16 @@ from __future__ import annotations
 import math
 import shlex
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from shortlist.errors import ParameterError
 from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism
-from shortlist.planning.families import Family
+from shortlist.planning.constraints import Constraints
+from shortlist.planning.counts import Counts, Histogram
 from shortlist.planning.forecast import Forecast, write_share
-from shortlist.planning.inputs import Histogram, Limits
 from shortlist.privacy import Neighbours
 from shortlist.privacy.numbers import quote, read_rational, write_count, write_exact, write_rounded_up
 from shortlist.safe_text import join_words
@@ -72,16 +70,14 @@ class Advice:
         return f"{self.choice} {self.rule}{helps}"
 
 
-def advise(
-    histogram: Histogram | Family, forecasts: Sequence[Forecast], others: Mapping[str, Forecast], budget: str
-) -> Advice:
+def advise(counts: Counts, forecasts: Sequence[Forecast], others: Mapping[str, Forecast], budget: str) -> Advice:
     """Advise on forecasts in the order of the user's wishes, and on those that changes would allow, under a budget."""
     best = forecasts[0]
-    if isinstance(histogram, Family):
-        rule, more = explain_family(histogram, best), list[str]()
+    if counts.groups is not None:
+        rule, more = explain_family(counts, counts.groups, best), list[str]()
     else:
         explain = explain_collapse if best.mechanism.needs_domain else explain_votes
-        rule, more = explain(histogram, forecasts)
+        rule, more = explain(counts.shown[0], forecasts)
     changes = [
         f"{words}, {each.name} gets {write_share(each.recall.mean)} right, and the budget covers "
         f"{_count_releases(each)}"
@@ -130,8 +126,8 @@ def _describe_family(best: Forecast, top: str, order: str) -> str:
     sizes = [f"{write_share(each.mean)} in {name} groups" for name, each in best.by_size.items()]
     detail = f": {join_words(sizes, 'and')}" if len(sizes) > 1 else ""
     return (
-        f"Take {best.name} with at most {best.limits}: on average over all lists, {write_share(best.recall.mean)} of "
-        f"{top} are in the list{order}{detail}."
+        f"Take {best.name} with at most {best.constraints.limits}: on average over all lists, "
+        f"{write_share(best.recall.mean)} of {top} are in the list{order}{detail}."
     )
 
 
@@ -190,7 +186,7 @@ def explain_votes(histogram: Histogram, forecasts: Sequence[Forecast]) -> tuple[
     best, k = forecasts[0], forecasts[0].mechanism.k
     needs = {each.name: need for each in forecasts if (need := each.mechanism.find_need(histogram.profile)) is not None}
     name, least = min(needs.items(), key=lambda pair: pair[1])
-    enough = int(np.searchsorted(-histogram.counts, -least, side="right"))
+    enough = histogram.count_from(least)
     others = [f"{other} about {need:,}" for other, need in needs.items() if other != name]
     more = f" ({', '.join(others)})" if others else ""
     rule = (
@@ -205,19 +201,19 @@ def explain_votes(histogram: Histogram, forecasts: Sequence[Forecast]) -> tuple[
     return rule, [f"k = {enough:,} or less: only these items have enough votes"] if enough else []
 
 
-def explain_family(family: Family, best: Forecast) -> str:
+def explain_family(counts: Counts, lists: int, best: Forecast) -> str:
     """Explain what one person may change in a family, and how many votes items need and have, by size of the group."""
-    c, k, groups = best.mechanism.lists_per_person, best.mechanism.k, family.count(best.limits)
-    rule = f"The {family.groups:,} lists are one release. One person is in at most {c:,} of them"
-    rule += ", and the others cost that person nothing." if c < family.groups else "."
-    if family.invented:
+    c, k, groups = best.mechanism.lists_per_person, best.mechanism.k, counts.limit(best.constraints)
+    rule = f"The {lists:,} lists are one release. One person is in at most {c:,} of them"
+    rule += ", and the others cost that person nothing." if c < lists else "."
+    if counts.invented:
         rule += f" These limits leave {write_share(best.kept)} of the votes."
     chosen = best.mechanism.resolve(next(iter(best.choices), None))
     need = chosen.find_need(groups[0].profile)
     if need is not None:
         votes = [
             f"{int(groups[places[len(places) // 2]].top(k)[-1]):,} in a {name} group"
-            for name, places in family.sizes.items()
+            for name, places in counts.sizes.items()
         ]
         rule += (
             f" With {chosen.name}, an item with {need:,} votes or more is safe from items without votes in 95 of 100 "
@@ -303,8 +299,8 @@ class Answer:
     """None if not even the largest epsilon of the grid does it."""
     reached: str
     """What the measure is at the largest epsilon."""
-    limits: Limits = Limits()  # noqa: RUF009 (frozen)
-    """The limits on each person that the answer is for."""
+    constraints: Constraints
+    """What the answer is for, with the limits on each person."""
 
     def __str__(self) -> str:
         if self.epsilon is None:
@@ -312,66 +308,51 @@ class Answer:
         return f"ε = {write_exact(self.epsilon)}{' or less' if self.epsilon == EPSILONS[0] else ''}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
-    """Limits that were tried with a mechanism: the share of the votes that they leave, and the mean recall."""
-
-    limits: Limits
-    kept: float = 1.0
-    recall: float = 0.0
-
-
-def find_epsilon(
-    wish: Wish, mechanism: Mechanism, look: Callable[[Mechanism], Forecast], limits: Limits | None = None
-) -> Answer:
+def find_epsilon(wish: Wish, name: str, constraints: Constraints, look: Callable[[Fraction], Forecast]) -> Answer:
     """Go down the grid from the largest epsilon until the wish fails. Then look at the numbers above with two digits.
 
-    Recall need not grow with epsilon, so all larger values of the grid are looked at. `look` draws from equal random
-    numbers for every epsilon.
+    Recall need not grow with epsilon, so all larger values of the grid are looked at. `look` forecasts the mechanism at
+    an epsilon, and draws from equal random numbers for all of them.
     """
 
     def fails(epsilon: Fraction) -> bool:
-        return not wish.holds(look(replace(mechanism, epsilon=epsilon)))
+        return not wish.holds(look(epsilon))
 
-    found, largest = None, look(replace(mechanism, epsilon=EPSILONS[-1]))
+    found, largest = None, look(EPSILONS[-1])
     if wish.holds(largest):
         last = next((place for place in reversed(range(len(EPSILONS) - 1)) if fails(EPSILONS[place])), -1)
         found = EPSILONS[last + 1]
         between = [each for each in _TWO_DIGITS if last >= 0 and EPSILONS[last] < each < found]
         found = [*between, found][bisect_left(between, True, key=lambda epsilon: not fails(epsilon))]
-    return Answer(mechanism=mechanism.name, epsilon=found, reached=wish.measure_of(largest), limits=limits or Limits())
+    return Answer(mechanism=name, epsilon=found, reached=wish.measure_of(largest), constraints=constraints)
 
 
-def find_least(answers: Mapping[str, Answer], preferred: str) -> Answer | None:
+def find_least(answers: Iterable[Answer], preferred: str) -> Answer | None:
     """Find the answer with the smallest epsilon: of the preferred mechanism if it has it, else of the first one.
 
-    >>> answers = {name: Answer(mechanism=name, epsilon=Fraction(1), reached="90 %") for name in ("auto", "joint")}
-    >>> find_least(answers, "joint").mechanism, find_least(answers, "pnf-peel").mechanism, find_least({}, "joint")
+    >>> same = {"epsilon": Fraction(1), "reached": "90 %", "constraints": Constraints()}
+    >>> answers = [Answer(mechanism=name, **same) for name in ("auto", "joint")]
+    >>> find_least(answers, "joint").mechanism, find_least(answers, "pnf-peel").mechanism, find_least([], "joint")
     ('joint', 'auto', None)
     """
-    met = [each for each in answers.values() if each.epsilon is not None]
+    met = [each for each in answers if each.epsilon is not None]
     return min(met, key=lambda each: (each.epsilon, each.mechanism != preferred), default=None)
 
 
 def explain_answers(wish: Wish, answers: Mapping[str, Answer]) -> str:
     """Say in one sentence what the wish costs at least."""
-    least = find_least(answers, DEFAULT_MECHANISM)
+    least = find_least(answers.values(), DEFAULT_MECHANISM)
     if least is None:
         return f"No mechanism does what you want with ε up to {write_exact(EPSILONS[-1])}: {wish}."
     names = [each.mechanism for each in answers.values() if each.epsilon == least.epsilon]
     every = len(names) == len(answers) > 1
     which = "any of the mechanisms" if every else join_words(names, "or")
-    limits = f" and at most {least.limits}" if wish.family else ""
+    limits = f" and at most {least.constraints.limits}" if wish.family else ""
     return f"What you want needs {least}, with {which}{limits}: {wish}."
 
 
 def write_command(
-    mechanism: Mechanism,
-    *,
-    limits: Limits = Limits(),  # noqa: B008 (frozen)
-    item: str | None = None,
-    by: Sequence[str] = (),
-    weights: Mapping[str, object] | None = None,
+    mechanism: Mechanism, constraints: Constraints, *, item: str | None = None, by: Sequence[str] = ()
 ) -> str:
     """Write the command of the shell that releases a list by a mechanism, from a table of votes and a catalogue.
 
@@ -379,74 +360,60 @@ def write_command(
     a list for each group.
 
     >>> from shortlist.mechanisms import CDPPeel
-    >>> print(write_command(CDPPeel(k=50, epsilon=1, delta="1e-6"), item="track"))
+    >>> print(write_command(CDPPeel(k=50, epsilon=1, delta="1e-6"), Constraints(), item="track"))
     shortlist select votes.csv --person person --item track --domain catalogue.csv -k 50 --epsilon 1
         --mechanism cdp-peel --delta 1e-6 --output top50.json
     """
-    words = ["shortlist", "select", VOTES, "--person", PERSON, "--item", ITEM if item is None else item]
-    words += ["--domain", CATALOGUE] if mechanism.needs_domain else []
-    words += ["--by", ",".join(by), "--groups", GROUPS] if by else []
-    for name, value in (_list_terms(mechanism, limits) | dict(weights or {})).items():
+    words = ["shortlist", "select", VOTES]
+    terms = _list_sources(mechanism, item, by) | _list_terms(mechanism, constraints) | constraints.weights
+    for name, value in terms.items():
         if name == "ordered":
             words.append("--unordered")
         elif value != DEFAULT_MECHANISM:
-            words += ["-k" if name == "k" else f"--{name.replace('_', '-')}", str(value)]
+            text = ",".join(by) if name == "by" else str(value)
+            words += ["-k" if name == "k" else f"--{name.replace('_', '-')}", text]
     return shlex.join([*words, "--output", f"top{mechanism.k}.json"])
 
 
-def write_call(
-    mechanism: Mechanism,
-    *,
-    limits: Limits = Limits(),  # noqa: B008 (frozen)
-    by: Sequence[str] = (),
-    weights: Mapping[str, object] | None = None,
-) -> str:
+def write_call(mechanism: Mechanism, constraints: Constraints, *, by: Sequence[str] = ()) -> str:
     """Write the call of Python that chooses a list by a mechanism, from counts, or a family of lists, from votes.
 
     >>> from shortlist.mechanisms import PNFPeel
-    >>> write_call(PNFPeel(k=50, epsilon="0.5"))
+    >>> write_call(PNFPeel(k=50, epsilon="0.5"), Constraints())
     "shortlist.top_k(new_counts, k=50, epsilon='0.5', mechanism='pnf-peel')"
     """
-    source: dict[str, object] = {}
+    terms = _list_terms(mechanism, constraints)
     if by:
-        source = {"person": PERSON, "item": ITEM, "by": list(by), "groups": GROUPS}
-        source |= {"domain": CATALOGUE} if mechanism.needs_domain else {}
-    terms = source | _list_terms(mechanism, limits)
-    if weights:  # sums in memory are counts to which one person adds more than 1
-        terms |= dict(weights) if by else {"sensitivity": weights["max_weight"]}
-    call = "select(new_votes" if by else "top_k(new_counts"
+        call, terms = "select(new_votes", _list_sources(mechanism, None, by) | terms | constraints.weights
+    else:
+        call = "top_k(new_counts"
+        # Sums in memory are counts to which one person adds more than 1.
+        terms |= {"sensitivity": constraints.max_weight} if constraints.weights else {}
     return f"shortlist.{call}, {', '.join(f'{name}={value!r}' for name, value in terms.items())})"
 
 
-def _list_terms(mechanism: Mechanism, limits: Limits) -> dict[str, object]:
+def _list_sources(mechanism: Mechanism, item: str | None, by: Sequence[str]) -> dict[str, object]:
+    """List where the votes, the items and the groups of a release are, by the names of their parameters."""
+    sources: dict[str, object] = {"person": PERSON, "item": ITEM if item is None else item}
+    sources |= {"domain": CATALOGUE} if mechanism.needs_domain else {}
+    return sources | ({"by": list(by), "groups": GROUPS} if by else {})
+
+
+def _list_terms(mechanism: Mechanism, constraints: Constraints) -> dict[str, object]:
     """List the terms of a release by the names of their parameters, without those that are left at their default."""
     delta: Any = mechanism.parameters.get("delta")
     if delta is not None:  # as 1e-6 if that is the same number
         short = write_rounded_up(delta)
         delta = short if read_rational(short, name="delta") == delta else write_exact(delta)
-    replaced = None if mechanism.neighbours is Neighbours.ADD_REMOVE else str(mechanism.neighbours)
-    terms: dict[str, object] = {"k": mechanism.k}
-    rho = mechanism.rho
-    terms |= {"epsilon": write_exact(mechanism.epsilon)} if rho is None else {"rho": write_exact(rho)}
-    terms |= {"mechanism": mechanism.name, "ordered": None if mechanism.parameters.get("ordered", True) else False}
-    terms |= {"delta": delta, **asdict(limits), "neighbours": replaced}
+    rho, add_remove = mechanism.rho, mechanism.neighbours is Neighbours.ADD_REMOVE
+    terms = {
+        "k": mechanism.k,
+        "epsilon": write_exact(mechanism.epsilon) if rho is None else None,
+        "rho": None if rho is None else write_exact(rho),
+        "mechanism": mechanism.name,
+        "ordered": None if mechanism.parameters.get("ordered", True) else False,
+        "delta": delta,
+        **constraints.caps,
+        "neighbours": None if add_remove else str(mechanism.neighbours),
+    }
     return {name: value for name, value in terms.items() if value is not None}
-
-
-def explain_limits(limits: Limits) -> str | None:
-    """Say what limits in a command mean for the votes; None without a limit.
-
-    >>> explain_limits(Limits(votes_per_person=3))
-    'This counts at most 3 votes of each person. If many people cast more, their other votes are not counted.'
-    """
-    if limits == Limits():
-        return None
-    return f"This counts at most {limits}. If many people cast more, their other votes are not counted."
-
-
-def explain_trials(best: Forecast, trials: Sequence[Trial]) -> str | None:
-    """Say which limits were tried with the best mechanism, and what they gave; None if there was no choice."""
-    if not trials:
-        return None
-    parts = [f"{str(each.limits).removesuffix(' of each person')} {each.recall:.2f}" for each in trials]
-    return f"Recall by the limits that were tried with {best.name}: {', '.join(parts)}."

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,8 +14,8 @@ from shortlist.exact.bits import SeededBits
 from shortlist.ledger import Amount, Budget
 from shortlist.mechanisms import Auto, Mechanism
 from shortlist.mechanisms.auto import PrivateChoice
-from shortlist.planning.families import Family
-from shortlist.planning.inputs import Histogram, Limits
+from shortlist.planning.constraints import Constraints
+from shortlist.planning.counts import Counts, Histogram
 from shortlist.privacy.numbers import write_exact, write_rounded_up
 from shortlist.profile import Picks
 
@@ -34,14 +34,17 @@ class Spread:
     high: float
 
     @classmethod
-    def of(cls, values: FloatArray) -> Spread:
+    def of(cls, values: FloatArray | IntArray) -> Spread:
         """Summarise a sample. Quantiles are values of the sample, not between two of them.
 
         >>> Spread.of(np.array([1.0, 2.0, 3.0]))
         Spread(mean=2.0, low=1.0, middle=2.0, high=3.0)
         """
-        low, middle, high = np.quantile(values, QUANTILES, method="inverted_cdf").tolist()
+        low, middle, high = np.quantile(values.astype(np.float64), QUANTILES, method="inverted_cdf").tolist()
         return cls(mean=float(values.mean()), low=low, middle=middle, high=high)
+
+    def __str__(self) -> str:
+        return f"{self.low:,.0f}…{self.middle:,.0f}…{self.high:,.0f}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +52,8 @@ class Forecast:
     """What a mechanism will do on given counts: computed from its law, or measured on lists that were drawn."""
 
     mechanism: Mechanism
+    constraints: Constraints
+    """What the forecast is for, with the limits on each person."""
     exact: float
     """The probability of the exact list."""
     exact_is_computed: bool
@@ -70,14 +75,12 @@ class Forecast:
     without an item has −1."""
     inside: tuple[int, ...]
     """For each sample: how many items of its group are as good as the one at place k."""
-    by_size: Mapping[str, Spread] = field(default_factory=dict)
+    by_size: Mapping[str, Spread]
     """For a family: the recall in large, middle and small groups."""
-    sampled: tuple[str, ...] = ()
+    sampled: tuple[str, ...]
     """For a family: whether each sample is of a large, middle or small group."""
-    limits: Limits = Limits()  # noqa: RUF009 (frozen)
-    """The limits on each person that the forecast is for."""
-    kept: float = 1.0
-    """For an invented family: the share of the votes that the limits leave."""
+    kept: float
+    """The share of the votes that the limits leave. It is below 1 only for an invented family."""
 
     @property
     def name(self) -> str:
@@ -86,20 +89,18 @@ class Forecast:
 
     def to_cells(self) -> dict[str, str]:
         """Write the forecast as the cells of a table that people read, by the names of the columns."""
-        recall, largest, total, rho = self.recall, self.largest, self.total, self.mechanism.guarantee.rho
-        limits = [self.limits.groups_per_person, self.limits.votes_per_person] if self.by_size else []
-        shown = dict(
-            zip(("groups", "votes"), ("any" if each is None else f"{each:,}" for each in limits), strict=False)
-        )
-        shown |= {"kept": write_share(self.kept)} if self.by_size else {}
-        return shown | {
+        recall, rho, cells = self.recall, self.mechanism.guarantee.rho, dict[str, str]()
+        if self.by_size:
+            limits = ("any" if each is None else f"{each:,}" for each in self.constraints.caps.values())
+            cells = dict(zip(("groups", "votes"), limits, strict=True), kept=write_share(self.kept))
+        return cells | {
             "items": f"{self.length.mean:,.0f}",
             "recall": f"{recall.mean:.2f}",
             **{name: f"{each.mean:.2f}" for name, each in self.by_size.items()},
             "range": f"{recall.low:.2f}…{recall.high:.2f}",
             "exact": f"{'' if self.exact_is_computed else '≈ '}{write_share(self.exact)}",
-            "ℓ∞": f"{largest.low:,.0f}…{largest.middle:,.0f}…{largest.high:,.0f}",
-            "ℓ1": f"{total.low:,.0f}…{total.middle:,.0f}…{total.high:,.0f}",
+            "ℓ∞": str(self.largest),
+            "ℓ1": str(self.total),
             "bound": "–" if self.bound is None else f"{self.bound:,}",
             "guarantee": str(self.mechanism.guarantee).partition("-DP")[0] + "-DP",
             "ρ": "–" if rho is None else f"{float(rho):.2g}",
@@ -111,16 +112,17 @@ class Forecast:
         guarantee = self.mechanism.guarantee
         row: dict[str, Any] = {
             "mechanism": self.name,
-            **(asdict(self.limits) | {"votes_kept": self.kept} if self.by_size else {}),
+            **(self.constraints.caps | {"votes_kept": self.kept} if self.by_size else {}),
             "exact": self.exact,
             "exact_from": "law" if self.exact_is_computed else "draws",
         }
-        for name, spread in (
-            ("items", self.length),
-            ("recall", self.recall),
-            ("largest_error", self.largest),
-            ("total_error", self.total),
-        ):
+        spreads = {
+            "items": self.length,
+            "recall": self.recall,
+            "largest_error": self.largest,
+            "total_error": self.total,
+        }
+        for name, spread in spreads.items():
             row |= {name: spread.mean, f"{name}_5": spread.low, f"{name}_50": spread.middle, f"{name}_95": spread.high}
         row |= {f"recall_{name}": each.mean for name, each in self.by_size.items()}
         return row | {
@@ -134,112 +136,61 @@ class Forecast:
         }
 
 
-def forecast(mechanism: Mechanism, histogram: Histogram, *, budget: Budget, draws: int, seed: int) -> Forecast:
-    """Draw many lists of a mechanism, and compute what its law says. Equal seeds draw from equal random numbers."""
-    prepared = mechanism.prepare(histogram.profile)
-    lists = prepared.draw_many(draws, SeededBits(seed))
-    return _summarise(
-        mechanism,
-        [
-            Drawn(
-                histogram=histogram,
-                lists=lists,
-                errors=measure(histogram.top(mechanism.k), lists),
-                chance=prepared.compute_exact_chance(),
-            )
-        ],
-        budget=budget,
-        samples=[(0, each) for each in range(min(draws, SAMPLES))],
-    )
-
-
-def forecast_family(
-    mechanism: Mechanism, family: Family, limits: Limits, *, budget: Budget, draws: int, seed: int
+def forecast(
+    mechanism: Mechanism, counts: Counts, constraints: Constraints, *, budget: Budget, draws: int, seed: int
 ) -> Forecast:
-    """Draw lists of each shown group under limits, about `draws` in all. `auto` chooses once for all groups.
+    """Draw about so many lists under the limits, of all shown groups, and compute what the law of one list says.
 
-    Lists are compared with the counts of all votes, also of those that the limits drop.
+    `auto` chooses once for all groups. Lists are compared with the counts of all votes, also of those that the limits
+    drop. Equal seeds draw from equal random numbers.
     """
-    groups, bits = family.count(limits), SeededBits(seed)
-    times = -(-draws // len(groups))
-    names = [mechanism.name] * times
+    k, shown, bits = mechanism.k, counts.shown, SeededBits(seed)
+    groups, chance = counts.limit(constraints), None
+    names = [mechanism.name] * -(-draws // len(groups))
     if isinstance(mechanism, Auto):
-        choice = PrivateChoice([each.profile for each in groups], mechanism, lists=family.groups)
-        names = [choice.choose(bits) for _ in range(times)]
-    drawn = []
-    for group, full in zip(groups, family.shown, strict=True):
-        lists = []
-        for name, number in Counter(names).items():
-            prepared = mechanism.candidates[name].prepare(group.profile)
-            chosen = name if len(mechanism.candidates) > 1 else None
-            for each in prepared.draw_many(number, bits):
-                # A limit drops votes of all items alike, so the order of the items stays.
-                positions = find_positions(group, each)
-                votes = np.append(full.counts, 0)[np.minimum(positions, len(full.counts))]
-                ranks = positions - np.searchsorted(-full.counts, -votes)
-                lists.append(replace(each, levels=votes, ranks=ranks, chosen=chosen, unordered=mechanism.unordered))
+        choice = PrivateChoice([each.profile for each in groups], mechanism, lists=counts.groups)
+        names = [choice.choose(bits) for _ in names]
+    places, measured = [], []
+    for group, full in zip(groups, shown, strict=True):
+        prepared = {name: mechanism.candidates[name].prepare(group.profile) for name in dict.fromkeys(names)}
+        drawn = {name: iter(each.draw_many(names.count(name), bits)) for name, each in prepared.items()}
+        # A limit drops votes of all items alike, so the order of the items stays.
+        places.append(fill_places([find_positions(group, next(drawn[name])) for name in names], k, empty=-1))
+        votes = np.append(full.counts, 0)[np.minimum(places[-1], len(full.counts))]
         # Where fewer than k items of a group have votes, an item without votes is not right.
-        errors = measure(full.top(mechanism.k), lists, least=1)
-        drawn.append(Drawn(histogram=full, lists=lists, errors=errors, chance=None))
-    middles = [places[len(places) // 2] for places in family.sizes.values()]
-    number = min(times, SAMPLES // len(middles))
-    samples = [(place, each) for place in middles for each in range(number)]
-    found = _summarise(mechanism, drawn, budget=budget, samples=samples)
-    recalls = [one.errors.recall for one in drawn]
-    return replace(
-        found,
-        by_size={
-            name: Spread.of(np.concatenate([recalls[n] for n in places])) for name, places in family.sizes.items()
-        },
-        sampled=tuple(name for name in family.sizes for _ in range(number)),
-        limits=limits,
-        kept=family.keep(limits),
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drawn:
-    """Lists that were drawn of one histogram, their errors, and the probability of the exact one if the law says it."""
-
-    histogram: Histogram
-    lists: Sequence[Picks]
-    errors: Errors
-    chance: float | None
-
-
-def _summarise(
-    mechanism: Mechanism, drawn: Sequence[Drawn], *, budget: Budget, samples: Sequence[tuple[int, int]]
-) -> Forecast:
-    """Summarise the lists of all histograms. `samples` are pairs of a histogram and one of its lists."""
-    errors = [each.errors for each in drawn]
-    lists = [picks for each in drawn for picks in each.lists]
-    chances = [each.chance for each in drawn if each.chance is not None]
-    computed = len(chances) == len(drawn)
-    exact = np.concatenate([each.exact for each in errors])
-    d = max(each.histogram.d for each in drawn)
-    bounds = [each.error_bound(d) for each in mechanism.candidates.values()]
+        least = 1 if counts.sizes else 0
+        measured.append(measure(full.top(k), votes, unordered=mechanism.unordered, least=least))
+        if not counts.sizes and mechanism.name in prepared:
+            chance = prepared[mechanism.name].compute_exact_chance()
+    recall, largest, total = map(np.concatenate, zip(*measured, strict=True))
+    bounds = [each.error_bound(counts.d) for each in mechanism.candidates.values()]
     # By default, a ledger keeps a part of delta for the conversion of rhos. Few releases may need all of it.
     whole = budget.guarantee
     basic = Budget.plan(epsilon=whole.epsilon, delta=whole.delta, accounting="basic", neighbours=whole.neighbours)
-    shown = [(drawn[place].histogram, drawn[place].lists[number]) for place, number in samples]
-    positions = [find_positions(histogram, each) for histogram, each in shown]
+    middles = [each[len(each) // 2] for each in counts.sizes.values()] or [0]
+    number = min(len(names), SAMPLES // len(middles))
     return Forecast(
         mechanism=mechanism,
-        exact=sum(chances) / len(chances) if computed else float(exact.mean()),
-        exact_is_computed=computed,
-        length=Spread.of(np.array([len(each.levels) for each in lists], dtype=np.float64)),
-        recall=Spread.of(np.concatenate([each.recall for each in errors])),
-        largest=Spread.of(np.concatenate([each.largest for each in errors])),
-        total=Spread.of(np.concatenate([each.total for each in errors])),
+        constraints=constraints,
+        exact=float((largest == 0).mean()) if chance is None else chance,
+        exact_is_computed=chance is not None,
+        length=Spread.of((np.concatenate(places) >= 0).sum(axis=1)),
+        recall=Spread.of(recall),
+        largest=Spread.of(largest),
+        total=Spread.of(total),
         # `auto` states the bound of the mechanism that it chooses, so here it is the largest of these.
         bound=max((bound for bound in bounds if bound is not None), default=None),
         affordable=max(each.afford(Amount(), mechanism.guarantee) for each in (budget, basic)),
-        draws=len(lists),
-        choices={
-            name: times / len(lists) for name, times in Counter(each.chosen for each in lists).most_common() if name
+        draws=len(recall),
+        choices={name: times / len(names) for name, times in Counter(names).most_common() if name != mechanism.name},
+        samples=np.concatenate([places[middle][:number] for middle in middles]),
+        inside=tuple(shown[middle].count_from(shown[middle].top(k)[-1]) for middle in middles for _ in range(number)),
+        by_size={
+            name: Spread.of(np.concatenate([measured[place].recall for place in each]))
+            for name, each in counts.sizes.items()
         },
-        samples=fill_places(positions, mechanism.k, empty=-1),
-        inside=tuple(histogram.count_inside(mechanism.k) for histogram, _ in shown),
+        sampled=tuple(name for name in counts.sizes for _ in range(number)),
+        kept=counts.keep(constraints),
     )
 
 
@@ -249,43 +200,31 @@ def find_positions(histogram: Histogram, picks: Picks) -> IntArray:
     return found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Errors:
+class Errors(NamedTuple):
     """The measures of many lists, one value for each list."""
 
     recall: FloatArray
     """The share of the k places with an item that has as many votes as the true item at place k, or more."""
-    largest: FloatArray
-    """ℓ∞: the largest difference in votes between the listed and the true item at a place."""
-    total: FloatArray
+    largest: IntArray
+    """ℓ∞: the largest difference in votes between the listed and the true item at a place. It is 0 if all are true."""
+    total: IntArray
     """ℓ1: the sum of these differences."""
 
-    @property
-    def exact(self) -> FloatArray:
-        """1 for a list with the true count at every place, else 0."""
-        return np.where(self.largest == 0, 1.0, 0.0)
 
+def measure(top: IntArray, votes: IntArray, *, unordered: bool = False, least: int = 0) -> Errors:
+    """Compare the votes of lists, a row for each, with the k largest counts. Without an order, votes are sorted.
 
-def measure(top: IntArray, lists: Sequence[Picks], *, least: int = 0) -> Errors:
-    """Compare lists of k items with the k largest counts. Lists without an order are put in the order of counts.
+    A place without an item has 0 votes. An item is right only if it has at least `least` votes.
 
-    Without a domain, a list may be shorter. A place without an item counts like an item without votes. An item is
-    right only if it has at least `least` votes.
-
-    >>> picks = Picks(levels=np.array([9, 2]), ranks=np.zeros(2, dtype=int))
-    >>> measure(np.array([9, 7]), [picks])
-    Errors(recall=array([0.5]), largest=array([5.]), total=array([5.]))
+    >>> measure(np.array([9, 7]), np.array([[9, 2]]))
+    Errors(recall=array([0.5]), largest=array([5]), total=array([5]))
     """
-    levels = fill_places([each.levels for each in lists], len(top), empty=0)
-    if lists[0].unordered:
-        levels = -np.sort(-levels, axis=1)
-    differences = np.abs(levels - top).astype(np.float64)
-    return Errors(
-        # If nobody voted for the item at place k, a place without an item is as good.
-        recall=(levels >= max(top[-1], least)).mean(axis=1),
-        largest=differences.max(axis=1),
-        total=differences.sum(axis=1),
-    )
+    if unordered:
+        votes = -np.sort(-votes, axis=1)
+    differences = np.abs(votes - top)
+    # If nobody voted for the item at place k, a place without an item is as good.
+    right = votes >= max(top[-1], least)
+    return Errors(right.mean(axis=1), differences.max(axis=1), differences.sum(axis=1))
 
 
 def fill_places(lists: Sequence[IntArray], k: int, *, empty: int) -> IntArray:

@@ -7,7 +7,7 @@ import io
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, asdict, dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import partial
 from html import escape
 from typing import Any, overload
@@ -22,30 +22,18 @@ from shortlist.planning.advice import (
     NOT_PRIVATE,
     Advice,
     Answer,
-    Trial,
     Wish,
     advise,
     explain_answers,
-    explain_limits,
-    explain_trials,
     find_epsilon,
     find_least,
     needs_help,
     write_call,
     write_command,
 )
-from shortlist.planning.families import MOST_GROUPS, Family, invent_family, is_family, read_family
-from shortlist.planning.forecast import SORTS, Forecast, forecast, forecast_family
-from shortlist.planning.inputs import (
-    FEW_VOTES,
-    Constraints,
-    Histogram,
-    Limits,
-    Shape,
-    invent_histogram,
-    read_histogram,
-    read_number,
-)
+from shortlist.planning.constraints import FEW_VOTES, Constraints
+from shortlist.planning.counts import MOST_GROUPS, Counts, invent_counts, read_given, read_number
+from shortlist.planning.forecast import SORTS, Forecast, forecast
 from shortlist.privacy.numbers import Real, quote, read_epsilon, read_positive, read_rational, read_whole, write_exact
 
 DRAWS = 400
@@ -63,21 +51,18 @@ Report = Callable[[str], None]
 class Plan:
     """What `plan` found: forecasts, the best first, advice, and the command to run."""
 
-    histogram: Histogram | Family
-    constraints: Constraints
-    budget: Budget
+    planner: Planner
+    """What the plan is made from. It makes the plan for other values of k and epsilon, too."""
     forecasts: tuple[Forecast, ...]
-    tried: Mapping[str, tuple[Trial, ...]]
-    """For an invented family: the limits that were tried with each mechanism."""
+    tried: Mapping[str, tuple[Forecast, ...]]
+    """For an invented family: the forecasts with the limits that were tried with each mechanism."""
     advice: Advice
     wish: Wish | None
     answers: Mapping[str, Answer]
     """With a wish: the smallest epsilon of each mechanism."""
-    planner: Planner
-    """What makes the plan for other values of k and epsilon."""
 
     def __repr__(self) -> str:
-        return f"Plan({self.histogram.source}: {self.best!r}, recall {self.forecasts[0].recall.mean:.3f})"
+        return f"Plan({self.planner.counts.source}: {self.best!r}, recall {self.forecasts[0].recall.mean:.3f})"
 
     @property
     def best(self) -> Mechanism:
@@ -97,8 +82,8 @@ class Plan:
     @property
     def cells(self) -> dict[str, dict[str, str]]:
         """The table as people read it: the texts of each mechanism by the names of the columns, the best first."""
-        hidden = set() if self.constraints.without_domain else {"items"}  # with a domain, every list has k items
-        hidden |= set() if self.histogram.invented else {"kept"}
+        hidden = set() if self.planner.constraints.without_domain else {"items"}  # else every list has k items
+        hidden |= set() if self.planner.counts.invented else {"kept"}
         return {
             each.name: {name: text for name, text in each.to_cells().items() if name not in hidden}
             for each in self.forecasts
@@ -107,44 +92,49 @@ class Plan:
     @property
     def command(self) -> str:
         """The command of the shell that makes the release. It reads votes.csv, and catalogue.csv if it needs one."""
-        return self.planner.write_command(self.best, self.forecasts[0].limits)
+        return self.planner.write_command(self.best, self.forecasts[0].constraints)
 
     @property
     def wish_command(self) -> str | None:
         """The command for the wish, with the smallest epsilon; None without a wish, or if no epsilon is enough."""
-        least = find_least(self.answers, self.best.name)
-        if least is None or least.epsilon is None:
+        least = find_least(self.answers.values(), self.best.name)
+        if least is None:
             return None
-        allowed = self.constraints.limit(least.limits).allow(self.best.k, least.epsilon)
-        return self.planner.write_command(allowed[least.mechanism], least.limits)
+        allowed = least.constraints.allow(self.best.k, least.epsilon)
+        return self.planner.write_command(allowed[least.mechanism], least.constraints)
 
     @property
     def call(self) -> str:
         """The call of Python that chooses the list."""
-        weights = self.constraints.weights
-        return write_call(self.best, limits=self.forecasts[0].limits, by=self.planner.by, weights=weights)
+        return write_call(self.best, self.forecasts[0].constraints, by=self.planner.by)
 
     @property
     def notes(self) -> list[str]:
         """What the limits in the command mean, and which were tried."""
-        best = self.forecasts[0]
-        found = [explain_limits(best.limits), explain_trials(best, self.tried.get(best.name, ()))]
-        return [each for each in found if each is not None]
+        best, notes = self.forecasts[0], list[str]()
+        if limits := best.constraints.limits:
+            notes.append(f"This counts at most {limits}. If many people cast more, their other votes are not counted.")
+        if trials := self.tried.get(best.name):
+            parts = [
+                f"{each.constraints.limits.removesuffix(' of each person')} {each.recall.mean:.2f}" for each in trials
+            ]
+            notes.append(f"Recall by the limits that were tried with {best.name}: {', '.join(parts)}.")
+        return notes
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the plan by values that JSON can hold."""
-        best, constraints = self.best, self.constraints
+        best, counts, constraints = self.best, self.planner.counts, self.planner.constraints
         return {
             "schema": "shortlist.plan/1",
             "private": False,
-            "source": self.histogram.source,
-            "items": self.histogram.d,
+            "source": counts.source,
+            "items": counts.d,
             "k": best.k,
             "epsilon": write_exact(best.epsilon),
             "rho": None if constraints.rho is None else write_exact(constraints.rho),
             "delta": None if constraints.delta is None else write_exact(constraints.delta),
             "groups": constraints.groups,
-            **asdict(constraints.limits),
+            **constraints.caps,
             "max_weight": constraints.max_weight,
             "weight_unit": constraints.weight_unit if constraints.weights else None,
             "ordered": constraints.ordered,
@@ -154,10 +144,10 @@ class Plan:
             "why": self.why,
             "command": self.command,
             "wish_command": self.wish_command,
-            "budget": str(self.budget.guarantee),
+            "budget": str(self.planner.budget.guarantee),
             "table": self.table,
             "limits_tried": [
-                {"mechanism": name, **asdict(each.limits), "votes_kept": each.kept, "recall": each.recall}
+                {"mechanism": name, **each.constraints.caps, "votes_kept": each.kept, "recall": each.recall.mean}
                 for name, trials in self.tried.items()
                 for each in trials
             ],
@@ -192,7 +182,7 @@ class Plan:
         self, path: str | os.PathLike[str], *, force: bool = False, progress: Report = lambda step: None
     ) -> None:
         """Write the page: one file that needs no network, with the plan for other values of epsilon and k as well."""
-        if self.constraints.rho is not None:
+        if self.planner.constraints.rho is not None:
             raise refuse_page()
         from shortlist.planning.page import write_page
 
@@ -209,7 +199,7 @@ class Plan:
         )
         wish = "" if self.wish_command is None else f"<p>For your wish:</p><pre>{escape(self.wish_command)}</pre>"
         limit = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
-        warning = INVENTED if self.histogram.invented else NOT_PRIVATE
+        warning = INVENTED if self.planner.counts.invented else NOT_PRIVATE
         return (
             f"<p>{escape(self.why)}</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
             f"<pre>{escape(self.command)}</pre>{wish}{limit}<p><strong>{escape(warning)}</strong></p>"
@@ -273,15 +263,15 @@ def plan(
     the plan writes, and `progress` is called with each step when it starts.
 
     >>> made = plan(like="zipf", items=1000, people=10**5, k=10, epsilon=1)
-    >>> made.histogram.invented, round(made.forecasts[0].recall.mean, 2)
-    (True, 1.0)
+    >>> made.best.name, round(made.forecasts[0].recall.mean, 2)
+    ('auto', 1.0)
     >>> print(made.advice.rule)
     An ordered list of 10 items is one of about 10^29 lists. At ε = 1 joint is proven not to collapse if 144 people or
     more have the item at rank 10; you have 1,335. So joint does not collapse. Whether its list is exact depends on the
     gaps between the counts.
     >>> family = plan(like="zipf", items=1000, people=10**5, votes_cast=10, group_count=27, k=10, epsilon=1)
-    >>> family.best.name, family.forecasts[0].limits, list(family.forecasts[0].by_size)
-    ('joint', Limits(groups_per_person=1, votes_per_person=None), ['large', 'middle', 'small'])
+    >>> family.best.name, family.forecasts[0].constraints.limits, list(family.forecasts[0].by_size)
+    ('joint', '1 group of each person', ['large', 'middle', 'small'])
     """
     if isinstance(k, Sequence) and not isinstance(k, str):
         raise ParameterError(
@@ -295,13 +285,22 @@ def plan(
         raise ParameterError("`epsilon` or `rho` must be given, and only one of them", wrong, hint="try `epsilon=1`")
     if rho is not None and want is not None:
         raise ParameterError("`want` must go with `epsilon`", "it finds the smallest epsilon", hint="leave `want` out")
+    if (counts is None) == (like is None):
+        wrong = "neither was" if counts is None else "both were"
+        raise ParameterError("`counts` or `like` must be given, and only one of them", wrong)
     if max_weight is None:
         refuse_given({"weight_unit": weight_unit}, "`max_weight`")
+    if not isinstance(sort, str) or sort not in SORTS:
+        raise ParameterError(f"`sort` must be one of {', '.join(SORTS)}", f"not {quote(sort)}")
+    shape = {"items": items, "people": people, "exponent": exponent}
+    habits = {"votes_cast": votes_cast, "groups_visited": groups_visited}
+    groups = None if group_count is None else read_number(group_count, name="group_count", most=MOST_GROUPS)
     if counts is not None:
-        refuse_given({"group_count": group_count}, "`like`", "counts were given")
-    groups = len(counts) if is_family(counts) else None
-    if group_count is not None:
-        groups = read_number(group_count, name="group_count", most=MOST_GROUPS)
+        refuse_given({"group_count": group_count} | shape, "`like`", "counts were given")
+        counts = read_given(counts)
+        groups = counts.groups
+    if counts is not None or groups is None:
+        refuse_given(habits, "`group_count`", "there are no invented groups")
     constraints = Constraints(
         delta=delta,
         rho=rho,
@@ -315,36 +314,22 @@ def plan(
         without_domain=without_domain,
         further=_read_further(mechanism, k=size, epsilon=limit, rho=rho, neighbours=neighbours),
     )
-    if not isinstance(sort, str) or sort not in SORTS:
-        raise ParameterError(f"`sort` must be one of {', '.join(SORTS)}", f"not {quote(sort)}")
     whole = read_positive(budget_epsilon, name="budget_epsilon")
     if not 0 <= (failure := read_rational(budget_delta, name="budget_delta")) < 1:
         raise ParameterError("`budget_delta` must be from 0 to 1, without 1", f"not {quote(budget_delta)}")
     lists = read_number(draws, name="draws", most=_MOST_DRAWS)
     wish = None if want is None else Wish.read(want, family=groups is not None)
-    if (counts is None) == (like is None):
-        wrong = "neither was" if counts is None else "both were"
-        raise ParameterError("`counts` or `like` must be given, and only one of them", wrong)
-    sizes = {"items": items, "people": people, "exponent": exponent}
-    habits = {"votes_cast": votes_cast, "groups_visited": groups_visited}
-    if counts is not None or groups is None:
-        refuse_given(habits, "`group_count`", "there are no invented groups")
     if like is not None:
-        histogram = _invent(like, sizes, constraints, habits)
-    else:
-        refuse_given(sizes, "`like`", "counts were given")
-        histogram = _read(counts, constraints)
-    _check_size(histogram, size, constraints)
-    names = (by,) if isinstance(by, str) else tuple(by or ("group",))
+        counts = invent_counts(like, constraints, **shape, **habits)
     planner = Planner(
-        histogram=histogram,
+        counts=_check_size(counts.suit(constraints), size, constraints),
         constraints=constraints,
         budget=Budget.plan(epsilon=whole, delta=failure, neighbours=constraints.neighbours),
         draws=lists,
         seed=seed,
         sort=sort,
         item=item,
-        by=names if groups is not None else (),
+        by=() if groups is None else (by,) if isinstance(by, str) else tuple(by or ("group",)),
         progress=progress,
     )
     return planner.plan(size, limit, wish)
@@ -367,27 +352,9 @@ def _read_further(given: Any, **common: Any) -> tuple[str | Mechanism, ...]:
     )
 
 
-def _invent(
-    like: str, sizes: Mapping[str, Real | None], constraints: Constraints, habits: Mapping[str, Any]
-) -> Histogram | Family:
-    if constraints.groups is not None:
-        return invent_family(Shape.read(like, **sizes), constraints, **habits)
-    histogram = invent_histogram(like, **sizes, votes_per_person=constraints.votes_per_person).weigh(constraints)
-    return histogram.drop_unvoted() if constraints.without_domain else histogram
-
-
-def _read(counts: Any, constraints: Constraints) -> Histogram | Family:
-    if constraints.groups is not None:
-        return read_family(counts, constraints)
-    histogram = (counts if isinstance(counts, Histogram) else read_histogram(counts)).weigh(constraints)
-    return histogram.drop_unvoted() if constraints.without_domain else histogram
-
-
-def _check_size(histogram: Histogram | Family, k: int, constraints: Constraints) -> None:
+def _check_size(counts: Counts, k: int, constraints: Constraints) -> Counts:
     """Refuse a k above the number of items. Without a domain, a group of a family may have fewer items with votes."""
-    least = histogram.d
-    if isinstance(histogram, Family) and not constraints.without_domain:
-        least = min(each.d for each in histogram.shown)
+    least = counts.d if constraints.without_domain else min(each.d for each in counts.shown)
     if k > least:
         what = " with votes" if constraints.without_domain else " of each group" if constraints.groups else ""
         raise DataError(
@@ -395,13 +362,14 @@ def _check_size(histogram: Histogram | Family, k: int, constraints: Constraints)
             f"k is {k}, and there are {least}",
             hint="ask for fewer items",
         )
+    return counts
 
 
 @dataclass(frozen=True, kw_only=True)
 class Planner:
     """Everything of a plan but k and epsilon, so that it can be made for many of them."""
 
-    histogram: Histogram | Family
+    counts: Counts
     constraints: Constraints
     budget: Budget
     draws: int
@@ -410,116 +378,97 @@ class Planner:
     item: str | None
     by: tuple[str, ...]
     progress: Report
-    limits: Mapping[str, Limits] = field(default_factory=dict)
-    """The limits of some mechanisms, if they are chosen already."""
+    settled: tuple[int, Any] | None = None
+    """The k and the epsilon whose best limits every plan has. Without it, each plan has the best for its own."""
+    _chosen: dict[Any, tuple[Constraints, tuple[Forecast, ...]]] = field(default_factory=dict, repr=False)
+    """What `choose_limits` returned."""
+
+    @property
+    def promise(self) -> str:
+        """The whole budget in words."""
+        return str(self.budget.guarantee).partition(" for")[0]
 
     def plan(self, k: int, epsilon: Any, wish: Wish | None = None) -> Plan:
         """Make the plan for one k and one epsilon."""
-        tried = {name: self.try_limits(name, k, epsilon) for name in self.list_names(k, epsilon)}
-        limits = {name: _choose_limits(trials) for name, trials in tried.items()}
-        allowed = {name: self._build(name, k, epsilon, each) for name, each in limits.items()}
-        forecasts = sorted((self.look(each, limits[name]) for name, each in allowed.items()), key=SORTS[self.sort])
+        chosen = {name: self.choose_limits(name, k, epsilon, self.constraints) for name in self.list_names(k, epsilon)}
+        found = [self.look(name, k, epsilon, limited) for name, (limited, _) in chosen.items()]
+        forecasts = sorted(found, key=SORTS[self.sort])
+        others = self._relax(k, epsilon) if needs_help(forecasts[0]) else {}
         return Plan(
-            histogram=self.histogram,
-            constraints=self.constraints,
-            budget=self.budget,
-            forecasts=tuple(forecasts),
-            tried={name: trials for name, trials in tried.items() if len(trials) > 1},
-            advice=advise(
-                self.histogram,
-                forecasts,
-                self._relax(k, epsilon) if needs_help(forecasts[0]) else {},
-                str(self.budget.guarantee).partition(" for")[0],
-            ),
-            wish=wish,
-            answers={}
-            if wish is None
-            else {name: self._answer(wish, each, limits[name]) for name, each in allowed.items()},
             planner=self,
-        )
-
-    def settle(self, k: int, epsilon: Any) -> Planner:
-        """Return a planner that keeps the limits which are best for one k and one epsilon."""
-        names = dict.fromkeys(self.list_names(k, epsilon), self)
-        names |= {name: replace(self, constraints=relaxed) for relaxed, name in self.constraints.relax().values()}
-        return replace(
-            self, limits={name: _choose_limits(each.try_limits(name, k, epsilon)) for name, each in names.items()}
+            forecasts=tuple(forecasts),
+            tried={name: trials for name, (_, trials) in chosen.items() if trials},
+            advice=advise(self.counts, forecasts, others, self.promise),
+            wish=wish,
+            answers={name: self._answer(wish, name, k, limited) for name, (limited, _) in chosen.items() if wish},
         )
 
     def list_names(self, k: int, epsilon: Any) -> list[str]:
         """List the mechanisms that are allowed. Where limits may be chosen, those that need one are, too."""
         constraints = self.constraints
-        if isinstance(self.histogram, Family) and self.histogram.invented:
-            given = constraints.limits
-            constraints = constraints.limit(replace(given, votes_per_person=given.votes_per_person or 1))
+        if self.counts.may_be_limited:
+            constraints = replace(constraints, votes_per_person=constraints.votes_per_person or 1)
         return list(constraints.allow(k, epsilon))
 
-    def try_limits(self, name: str, k: int, epsilon: Any) -> tuple[Trial, ...]:
-        """Forecast a mechanism for a family with each of the limits that may be best; the only ones are not tried."""
-        given, family = self.limits.get(name, self.constraints.limits), self.histogram
-        if name in self.limits or not isinstance(family, Family):
-            return (Trial(limits=given),)
-        kind = MECHANISMS[name]
-        if name == DEFAULT_MECHANISM and family.invented:
-            # Its candidates make lists or noise on all cells, so it gets the limits of each, and both together.
-            candidates = self._build(name, k, epsilon, replace(given, votes_per_person=1)).candidates
-            best = [_choose_limits(self.try_limits(each, k, epsilon)) for each in candidates]
-            fewest = min(each.groups_per_person for each in best if each.groups_per_person is not None)
-            listed = list(dict.fromkeys([*best, *(replace(each, groups_per_person=fewest) for each in best)]))
-        else:
-            needed = {each.name for each in fields(kind) if each.default is MISSING}
-            listed = family.list_limits(given, on_votes="votes_per_person" in needed)
-        if len(listed) == 1:
-            return (Trial(limits=listed[0]),)
-        quick = replace(self, draws=min(self.draws, _QUICK))
-        looks = [quick.look(self._build(name, k, epsilon, each), each) for each in listed]
-        return tuple(Trial(limits=each.limits, kept=each.kept, recall=each.recall.mean) for each in looks)
+    def choose_limits(
+        self, name: str, k: int, epsilon: Any, constraints: Constraints
+    ) -> tuple[Constraints, tuple[Forecast, ...]]:
+        """Choose the limits with the best recall; of equally good ones, the first, which are the smallest.
 
-    def _build(self, name: str, k: int, epsilon: Any, limits: Limits) -> Mechanism:
-        return self.constraints.limit(limits).allow(k, epsilon)[name]
+        Return them with the forecasts of all that were tried. If there is no choice, nothing is tried.
+        """
+        if not self.counts.may_be_limited:
+            return constraints, ()
+        k, epsilon = self.settled or (k, epsilon)
+        key = name, k, epsilon, constraints
+        if key not in self._chosen:
+            listed, trials = self._list_limits(*key), tuple[Forecast, ...]()
+            if len(listed) > 1:
+                quick = replace(self, draws=min(self.draws, _QUICK))
+                trials = tuple(quick.look(name, k, epsilon, each) for each in listed)
+                listed = [max(trials, key=lambda each: round(each.recall.mean, 3)).constraints]
+            self._chosen[key] = listed[0], trials
+        return self._chosen[key]
+
+    def _list_limits(self, name: str, k: int, epsilon: Any, constraints: Constraints) -> list[Constraints]:
+        """List the limits that may be best for a mechanism."""
+        if name != DEFAULT_MECHANISM:
+            needed = {each.name for each in fields(MECHANISMS[name]) if each.default is MISSING}
+            return self.counts.list_limits(constraints, on_votes="votes_per_person" in needed)
+        # Its candidates make lists or noise on all cells, so it gets the limits of each, and both together.
+        candidates = replace(constraints, votes_per_person=1).allow(k, epsilon)[name].candidates
+        best = [self.choose_limits(each, k, epsilon, constraints)[0] for each in candidates]
+        fewest = min(each.groups_per_person for each in best if each.groups_per_person is not None)
+        return list(dict.fromkeys([*best, *(replace(each, groups_per_person=fewest) for each in best)]))
 
     def _relax(self, k: int, epsilon: Any) -> dict[str, Forecast]:
         """Forecast what one change of the constraints would allow, by the change in words."""
-        few: int | None = FEW_VOTES
-        if self.histogram.invented:
-            # Invented people cast one vote each if no limit is given. In a family, limits are chosen anyway.
-            few = None if isinstance(self.histogram, Family) else 1
-        found = {}
-        for words, (constraints, name) in self.constraints.relax(few=few).items():
-            other = replace(self, constraints=constraints)
-            limits = _choose_limits(other.try_limits(name, k, epsilon))
-            found[words] = other.look(other._build(name, k, epsilon, limits), limits)
-        return found
+        # Invented people cast one vote each if no limit is given. In a family, limits are chosen anyway.
+        few = None if self.counts.may_be_limited else 1 if self.counts.invented else FEW_VOTES
+        return {
+            words: self.look(name, k, epsilon, self.choose_limits(name, k, epsilon, relaxed)[0])
+            for words, (relaxed, name) in self.constraints.relax(few=few).items()
+        }
 
-    def _answer(self, wish: Wish, mechanism: Mechanism, limits: Limits) -> Answer:
+    def _answer(self, wish: Wish, name: str, k: int, limited: Constraints) -> Answer:
         """Find the smallest epsilon for a wish. The best limits there may be others, so they are chosen once more."""
-        quick, answers = replace(self, draws=min(self.draws, DRAWS)), []
+        quick, answers = replace(self, draws=min(self.draws, DRAWS)), list[Answer]()
         for _ in range(2):
-            built = self._build(mechanism.name, mechanism.k, mechanism.epsilon, limits)
-            answers.append(find_epsilon(wish, built, partial(quick.look, limits=limits), limits))
-            again = self.try_limits(mechanism.name, mechanism.k, answers[-1].epsilon or EPSILONS[-1])
-            if (limits := _choose_limits(again)) == answers[-1].limits:
+            answers.append(find_epsilon(wish, name, limited, partial(quick.look, name, k, constraints=limited)))
+            limited, _ = self.choose_limits(name, k, answers[-1].epsilon or EPSILONS[-1], self.constraints)
+            if limited == answers[-1].constraints:
                 break
-        return find_least({str(place): each for place, each in enumerate(answers)}, "") or answers[0]
+        return find_least(answers, "") or answers[0]
 
-    def write_command(self, mechanism: Mechanism, limits: Limits) -> str:
+    def write_command(self, mechanism: Mechanism, constraints: Constraints) -> str:
         """Write the command of the shell that releases a list by a mechanism."""
-        weights = self.constraints.weights
-        return write_command(mechanism, limits=limits, item=self.item, by=self.by, weights=weights)
+        return write_command(mechanism, constraints, item=self.item, by=self.by)
 
-    def look(self, mechanism: Mechanism, limits: Limits = Limits()) -> Forecast:  # noqa: B008 (frozen)
+    def look(self, name: str, k: int, epsilon: Any, constraints: Constraints) -> Forecast:
         """Forecast one mechanism."""
-        at = "" if limits == Limits() else f", with at most {limits}"
-        budget = (
-            "ε = " + write_exact(mechanism.epsilon) if mechanism.rho is None else "ρ = " + write_exact(mechanism.rho)
-        )
-        self.progress(f"Drawing {self.draws:,} lists of {mechanism.name} at {budget}{at}")
-        common: dict[str, Any] = {"budget": self.budget, "draws": self.draws, "seed": self.seed}
-        if isinstance(self.histogram, Family):
-            return forecast_family(mechanism, self.histogram, limits, **common)
-        return replace(forecast(mechanism, self.histogram, **common), limits=limits)
-
-
-def _choose_limits(trials: Sequence[Trial]) -> Limits:
-    """Choose the limits with the best recall; of equally good ones, the first, which are the smallest."""
-    return max(trials, key=lambda each: round(each.recall, 3)).limits
+        mechanism = constraints.allow(k, epsilon)[name]
+        rho = mechanism.rho
+        budget = f"ε = {write_exact(mechanism.epsilon)}" if rho is None else f"ρ = {write_exact(rho)}"
+        at = f", with at most {constraints.limits}" if constraints.limits else ""
+        self.progress(f"Drawing {self.draws:,} lists of {name} at {budget}{at}")
+        return forecast(mechanism, self.counts, constraints, budget=self.budget, draws=self.draws, seed=self.seed)

@@ -6,25 +6,23 @@ Each reads its terms first. A release is charged before votes are read and befor
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from functools import partial
 from inspect import Parameter
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, Unpack, cast, overload
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypedDict, TypeVar, Unpack, cast, overload
 
 from shortlist.array_types import IntArray
 from shortlist.errors import DataError, ParameterError, refuse_given
 from shortlist.exact.bits import Bits, is_secure, read_bits
 from shortlist.ledger import refuse_uncharged
-from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism
+from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism, Prepared
 from shortlist.near_names import show_options
 from shortlist.periods import Period, Span, read_span
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, read_whole
-from shortlist.profile import NO_PICKS, Levels, Picks
+from shortlist.profile import NO_PICKS, Picks
 from shortlist.terms import ListOptions, ReleaseOptions, Sizes, Terms
 from shortlist.votes.array_counts import ArrayTally, read_counts
 
@@ -32,6 +30,7 @@ if TYPE_CHECKING:  # a list alone needs no ledger and no release, so these modul
     from shortlist.ledger import Ledger
     from shortlist.ledger.charging import Account
     from shortlist.release import Release, ReleaseFamily
+    from shortlist.selection.labels import Labels
     from shortlist.votes.tallies import Plan
 
 Columns = str | Sequence[str]
@@ -41,26 +40,41 @@ Items = TypeVar("Items", covariant=True)
 _OF_RELEASES = ReleaseOptions.__annotations__.keys() - ListOptions.__annotations__.keys()
 
 
-class VoteOptions(ReleaseOptions, total=False):
-    """What `select` may be asked for."""
+class SourceOptions(TypedDict, total=False):
+    """Where votes and items come from, beside the columns of a vote."""
 
-    epsilon: Real | None
     domain: Any
     domain_column: str | None
-    label: Columns | None
-    weight: str | None
-    max_weight: int | None
-    weight_unit: str | None
-    ledger: Ledger | str | os.PathLike[str] | None
-    once: str | None
-    note: str | None
     time: str | None
+    weight: str | None
+
+
+class DayOptions(TypedDict, total=False):
+    """The public days whose votes count."""
+
     since: str | date | None
     until: str | date | None
     period: str | date | None
     time_zone: str | None
-    memory_limit: str | None
+
+
+class AccountOptions(TypedDict, total=False):
+    """What a release is charged to, and what its randomness is."""
+
+    ledger: Ledger | str | os.PathLike[str] | None
+    once: str | None
+    note: str | None
     bits: Bits | None
+
+
+class VoteOptions(SourceOptions, DayOptions, AccountOptions, ReleaseOptions, total=False):
+    """What `select` may be asked for."""
+
+    epsilon: Real | None
+    label: Columns | None
+    max_weight: int | None
+    weight_unit: str | None
+    memory_limit: str | None
     progress: Callable[[str], None] | None
 
 
@@ -129,31 +143,15 @@ def select(
     item: str | None = None,
     person: str | None = None,
     count: str | None = None,
-    domain: Any = None,
-    domain_column: str | None = None,
     label: Columns | None = None,
     by: Columns | None = None,
     groups: Any = None,
-    time: str | None = None,
     every: str | None = None,
-    since: str | date | None = None,
-    until: str | date | None = None,
-    period: str | date | None = None,
     per: str | None = None,
-    time_zone: str | None = None,
-    weight: str | None = None,
-    max_weight: int | None = None,
-    weight_unit: str | None = None,
     k: Sizes | None = None,
     epsilon: Real | None = None,
     mechanism: str | Mechanism = DEFAULT_MECHANISM,
-    sensitivity: int = 1,
-    ledger: Ledger | str | os.PathLike[str] | None = None,
-    once: str | None = None,
-    note: str | None = None,
-    unit: str = "person",
     memory_limit: str | None = None,
-    bits: Bits | None = None,
     progress: Callable[[str], None] | None = None,
     **options: Any,
 ) -> Release | ReleaseFamily:
@@ -214,58 +212,27 @@ def select(
     """
     if wrong or item is None:
         raise _describe_right_call(wrong)
-    if domain is None:
-        refuse_given({"domain_column": domain_column, "label": label}, "`domain`")
-    if count is None and read_whole(sensitivity, name="sensitivity") > 1:
-        raise ParameterError(
-            "`sensitivity` must go with `count`: with `person`, each person counts once for an item",
-            hint="leave `sensitivity` out",
-        )
-    if weight is None:
-        refuse_given({"weight_unit": weight_unit}, "`weight`, the column of weights")
-    if weight is not None or max_weight is not None:
-        from shortlist.votes.source import check_weight
+    from shortlist.selection.labels import Labels, read_names
+    from shortlist.votes.tallies import plan_tally
 
-        check_weight(weight, max_weight, person)
-    if by is None:
-        refuse_given({"groups": groups}, "`by`, the columns of the groups")
-    span = read_span(time=time, every=every, since=since, until=until, period=period, per=per, time_zone=time_zone)
-    by_names, label_names = _read_names(by, label, span)
-    columns = by_names + (() if span is None or span.every is None else (str(span.every),))
-    read_terms = partial(
-        Terms.read,
-        *(mechanism, k, epsilon),
-        sensitivity=sensitivity,
-        persons_counted=count is None,
-        without_domain=domain is None,
-        max_weight=max_weight,
-        weight_unit=weight.replace("_", " ") if weight is not None and weight_unit is None else weight_unit,
-        unit=unit if span is None else span.name_unit(unit),
-        **options,
-    )
+    source, days, charged = _take(options, SourceOptions), _take(options, DayOptions), _take(options, AccountOptions)
+    source |= {"item": item, "person": person, "count": count, "groups": groups}
+    _check_partners(source, options, label=label, by=by)
+    span = read_span(time=source["time"], every=every, per=per, **days)
+    source["by"], label_names = ((), ()) if by is label is None else read_names(by, label, span)
+    columns = source["by"] + (() if span is None or span.every is None else (str(span.every),))
+    if source["weight"] is not None and options.get("weight_unit") is None:
+        options["weight_unit"] = source["weight"].replace("_", " ")
+    if span is not None:
+        options["unit"] = span.name_unit(options.get("unit", "person"))
+        days["period"] = days["period"] and str(Period.read(days["period"]))
+    known = {"persons_counted": count is None, "without_domain": source["domain"] is None}
+    read_terms = partial(Terms.read, mechanism, k, epsilon, **known, **options)
     # How many groups there are is known later. Until then, a person may be in as many as the limits allow.
-    unknown = 0 if by_names or span is None else span.count_lists(len(span.periods))
+    unknown = 0 if source["by"] or span is None else span.count_lists(len(span.periods))
     terms, report = read_terms(groups=unknown if columns else None), progress or (lambda step: None)
-    from shortlist.ledger import open_account
-    from shortlist.ledger.once import Once
-    from shortlist.votes import plan_tally
-
-    said = period if period is None or span is None else str(Period.read(period))
-    source = {"item": item, "person": person, "count": count, "domain": domain, "domain_column": domain_column}
-    source |= {"by": by_names, "groups": groups, "time": time, "weight": weight}
-    asked = {**source, "label": label_names, "note": note, "period": said, "every": every, "per": per}
-    days = {"since": since, "until": until}
-    asked |= {"time_zone": time_zone, **{name: day if day is None else str(day) for name, day in days.items()}}
-    account = open_account(
-        ledger,
-        terms,
-        bits=read_bits(bits),
-        note=note,
-        period=cast("str | None", said),
-        days=span,
-        time=time,
-        once=None if once is None else Once.read(once, terms, votes, asked),
-    )
+    asked = {**source, **days, "label": label_names, "every": every, "per": per}
+    account = _open_account(terms, votes, asked, period=days["period"], days=span, time=source["time"], **charged)
     if account.recalled is not None:
         return cast("Release | ReleaseFamily", account.recalled)
 
@@ -278,7 +245,7 @@ def select(
         votes,
         **source,
         votes_per_person=terms.votes_per_person,
-        observed=domain is None,
+        observed=source["domain"] is None,
         memory_limit=memory_limit,
         progress=report,
         groups_per_person=terms.groups_per_person,
@@ -286,50 +253,18 @@ def select(
         caps=() if terms.private_cap is None else terms.private_cap.caps,
         choose_cap=None if terms.private_cap is None else choose_cap,
         span=span,
-        max_weight=max_weight,
+        max_weight=options.get("max_weight"),
     )
-    label_items = None
-    if label_names:
-        from shortlist.selection.labels import find_labels, read_labels
-
-        labels = read_labels(domain, label_names, item=item, person=person, count=count, column=domain_column)
-        label_items = partial(find_labels, labels, label_names)
+    labels = Labels.read(label_names, source) if label_names else None
     if plan.groups is not None:
-        account.terms = terms = read_terms(groups=plan.request.count_lists(len(plan.groups)))
-        _check_sizes(terms.mechanism, plan)
+        account.terms = read_terms(groups=plan.request.count_lists(len(plan.groups)))
+        _check_sizes(account.terms.mechanism, plan)
     # All that names and types tell is checked. From here on votes are read, and a failure is paid for.
-    account.charge(plan.d)
+    account.charge(plan.d, plan.time_kind)
     if account.recalled is not None:
         return cast("Release | ReleaseFamily", account.recalled)
-    make = partial(_make, account, label_items=label_items, span=span)
-    if plan.groups is not None:
-        family = plan.count_family()
-
-        def name_all(picks: Sequence[Picks]) -> list[tuple[Sequence[Any], IntArray | None]]:
-            report("Naming the items")
-            published = list(map(Picks.publish, picks, family.rows(picks)))
-            names = family.names([rows for rows, _ in published])
-            return [(items, noisy) for items, (_, noisy) in zip(names, published, strict=True)]
-
-        report("Drawing the items")
-        levels = cast("Sequence[Levels]", family)
-        sizes = plan.sizes or [None] * len(plan.groups)
-
-        def draw(bits: Bits, places: Sequence[int]) -> list[Picks]:
-            shown = levels if len(places) == len(levels) else [levels[place] for place in places]
-            return account.terms.mechanism.draw_family(shown, bits)
-
-        return make(draw, levels, name_all, sizes=sizes, by=columns, plan=plan, people=family.people)
-    counted = plan.count()
-
-    def name(picks: Sequence[Picks]) -> list[tuple[Sequence[Any], IntArray | None]]:
-        report("Naming the items")
-        rows, noisy = picks[0].publish(counted.rows(picks[0]))
-        return [(counted.names(rows), noisy)]
-
-    report("Drawing the items")
-    prepared, d = account.terms.mechanism.prepare(counted), None if domain is None else counted.d
-    return make(lambda bits, _: [prepared.draw(bits)], [counted], name, sizes=[d])
+    names, drawn = _draw_from_votes(account, plan, report)
+    return _make(account, names, drawn, span=span, labels=labels, by=columns, groups=plan.groups)
 
 
 @overload
@@ -374,8 +309,9 @@ def top_k(
     ['apple', 'pear']
     """
     refuse_uncharged("top_k")
-    whole = {name: options[name] for name in sorted(_OF_RELEASES & options.keys())}
-    refuse_given(whole, "a whole release", "top_k returns the items alone", hint="use prepare(...).release()")
+    if _OF_RELEASES & options.keys():
+        whole = {name: options[name] for name in sorted(_OF_RELEASES & options.keys())}
+        refuse_given(whole, "a whole release", "top_k returns the items alone", hint="use prepare(...).release()")
     terms, drawn_from = Terms.read(mechanism, k, epsilon, **options), read_bits(bits)
     selector: Selector[Any] = Selector(terms, *_read_labelled_counts(counts, terms.mechanism))
     return selector._draw(drawn_from)
@@ -476,13 +412,8 @@ class Selector(Generic[Items]):
         [['apple', 'pear'], ['apple', 'pear'], ['apple', 'pear']]
         """
         refuse_uncharged("draw_many")
-        drawn_from = read_bits(bits)
-        many = self._prepared.draw_many(read_whole(n, name="n"), drawn_from)
-        # All rows are found at once.
-        levels, ranks = (np.concatenate([getattr(each, name) for each in many]) for name in ("levels", "ranks"))
-        ends = np.cumsum([len(each.levels) for each in many])
-        rows = np.split(self._tally.items(Picks(levels=levels, ranks=ranks)), ends[:-1])
-        return [cast("Items", self._name(picks, each)[0]) for picks, each in zip(many, rows, strict=True)]
+        many = self._prepared.draw_many(read_whole(n, name="n"), read_bits(bits))
+        return [cast("Items", self._name(picks)[0]) for picks in many]
 
     def release(
         self,
@@ -501,105 +432,142 @@ class Selector(Generic[Items]):
         with periods charges that period, and you vouch that the counts are of no other. `once` is a key that is
         released once, as for `select`.
         """
-        from shortlist.ledger import open_account
-        from shortlist.ledger.once import Once
-
-        key = None if once is None else Once.read(once, self._terms, None, {"note": note, "period": period})
-        account = open_account(
-            ledger, self._terms, bits=read_bits(bits), note=note, period=period, days=period, once=key
+        account = _open_account(
+            self._terms, None, {}, ledger=ledger, once=once, note=note, bits=bits, period=period, days=period
         )
         if account.recalled is None:
             account.charge(self._tally.d)
         if account.recalled is not None:
             return cast("Release", account.recalled)
-
-        def name(picks: Sequence[Picks]) -> list[tuple[Any, IntArray | None]]:
-            return [self._name(picks[0], self._tally.items(picks[0]))]
-
-        made = _make(account, lambda bits, _: [self._prepared.draw(bits)], [self._tally], name, sizes=[self._tally.d])
-        return cast("Release", made)
+        (picks,), (own,) = _draw(account, [self._tally], prepared=self._prepared)
+        items, noisy = self._name(picks)
+        return cast("Release", _make(account, [items], [{**own, "d": self._tally.d, "noisy": noisy}]))
 
     def _draw(self, bits: Bits) -> Items:
-        picks = self._prepared.draw(bits)
-        items: Items = self._name(picks, self._tally.items(picks))[0]
+        items: Items = self._name(self._prepared.draw(bits))[0]
         return items
 
-    def _name(self, picks: Picks, rows: IntArray) -> tuple[Any, IntArray | None]:
-        indices, noisy = picks.publish(rows)
+    def _name(self, picks: Picks) -> tuple[Any, IntArray | None]:
+        """Name the picked items, and put them and their noisy counts in the order in which they are published."""
+        indices, noisy = picks.publish(self._tally.items(picks))
         if self._labels is None:
             return indices, noisy
-        return _publish(replace(picks, counts=noisy), [self._labels[index] for index in indices.tolist()])
+        items = [self._labels[index] for index in indices.tolist()]
+        if not picks.unordered:
+            return items, noisy
+        order = _order_labels(items)
+        return [items[place] for place in order], None if noisy is None else noisy[order]
+
+
+def _take(options: dict[str, Any], names: type) -> dict[str, Any]:
+    """Take the options of one kind from all that are given. Those that are not given are None."""
+    return {name: options.pop(name, None) for name in names.__annotations__}
+
+
+def _open_account(
+    terms: Terms, votes: Any, asked: Mapping[str, Any], *, once: str | None, bits: Bits | None, **said: Any
+) -> Account:
+    """Open the account of a release. With a key, the ledger compares what was asked for."""
+    from shortlist.ledger import open_account
+    from shortlist.ledger.once import Once
+
+    asked = {**asked, "note": said["note"], "period": said["period"]}
+    key = None if once is None else Once.read(once, terms, votes, asked)
+    return open_account(said.pop("ledger"), terms, bits=read_bits(bits), once=key, **said)
+
+
+def _draw_from_votes(
+    account: Account, plan: Plan, report: Callable[[str], None]
+) -> tuple[Sequence[Sequence[Any]], list[dict[str, Any]]]:
+    """Count the votes, and draw: the items of each list, and by name what `Terms.state_list` states about it."""
+    if plan.groups is None:
+        tally = plan.count()
+        report("Drawing the items")
+        (picks,), drawn = _draw(account, [tally])
+        report("Naming the items")
+        rows, counts = picks.publish(tally.rows(picks))
+        return [tally.names(rows)], [{**drawn[0], "d": plan.d or None, "noisy": counts}]
+    family = plan.count_family()
+    report("Drawing the items")
+    all_picks, drawn = _draw(account, family, family.people)
+    report("Naming the items")
+    published = list(map(Picks.publish, all_picks, family.rows(all_picks)))
+    unknown = [None] * len(drawn)
+    known = zip(published, plan.sizes or unknown, plan.people or unknown, drawn, strict=True)
+    stated = [{**own, "noisy": counts, "d": d, "people": people} for (_, counts), d, people, own in known]
+    return family.names([rows for rows, _ in published]), stated
+
+
+def _draw(
+    account: Account, levels: Any, people: IntArray | None = None, prepared: Prepared | None = None
+) -> tuple[list[Picks], list[dict[str, Any]]]:
+    """Draw the picks of each list, and by name the noisy numbers that it states.
+
+    `people` is how many people each group has, if noisy numbers of them are bought. Groups with too few get no list.
+    """
+    terms, bits = account.terms, account.bits
+    noisy_people: Sequence[int | None] = terms.draw_people(people, bits) or [None] * len(levels)
+    places: Sequence[int] = range(len(levels))
+    if terms.min_people is not None:
+        places = [place for place in places if terms.has_list(noisy_people[place])]
+    groups = list(map(levels.__getitem__, places))
+    lists = terms.mechanism.draw_family(groups, bits) if prepared is None else [prepared.draw(bits)]
+    chosen = lists[0].chosen if lists else None
+    picks, drawn = [NO_PICKS] * len(levels), [{"noisy_people": each, "chosen": chosen} for each in noisy_people]
+    for place, group, each in zip(places, groups, lists, strict=True):
+        picks[place], extras = terms.draw_extras(each, group, bits)
+        drawn[place] |= extras
+    return picks, drawn
 
 
 def _make(
     account: Account,
-    draw: Callable[[Bits, Sequence[int]], Sequence[Picks]],
-    levels: Sequence[Levels],
-    name: Callable[[Sequence[Picks]], Sequence[tuple[Sequence[Any], IntArray | None]]],
+    names: Iterable[Sequence[Any]],
+    drawn: Sequence[Mapping[str, Any]],
     *,
-    sizes: Sequence[int | None],
-    label_items: Callable[[Sequence[Any]], dict[str, tuple[Any, ...]]] | None = None,
-    by: tuple[str, ...] = (),
-    plan: Plan | None = None,
-    people: IntArray | None = None,
     span: Span | None = None,
+    labels: Labels | None = None,
+    by: tuple[str, ...] = (),
+    groups: Iterable[tuple[Any, ...]] | None = None,
 ) -> Release | ReleaseFamily:
-    """Draw, name the items, and make the release or the family that was charged. `sizes` are those of the domains.
+    """Make the release or the family that was charged. The caller of its caller is warned of what it lacks."""
+    from shortlist.release import GroupList, Release, ReleaseFamily
+    from shortlist.usefulness import UsefulnessWarning, find_warnings, show_warning
 
-    `people` is how many people each group has, if noisy numbers of them are bought. `draw` makes the lists of groups at
-    some places: those with enough people.
-
-    The caller of its caller is warned of what it lacks.
-    """
-    from shortlist.release import GroupList, Release, ReleaseFamily, UsefulnessWarning, find_warnings, show_warning
-
-    terms, bits = account.terms, account.bits
-    noisy_people: Sequence[int | None] = terms.draw_people(people, bits) or [None] * len(levels)
-    places = [place for place, number in enumerate(noisy_people) if terms.has_list(number)]
-    drawn: list[tuple[Picks, dict[str, int]]] = [(NO_PICKS, {})] * len(levels)
-    for place, each in zip(places, draw(bits, places), strict=True):
-        drawn[place] = terms.draw_extras(each, levels[place], bits)
-    chosen, public = (drawn[places[0]][0].chosen if places else None), None if plan is None else plan.people
-    lists: list[dict[str, Any]] = []
-    for place, (items, noisy) in enumerate(name([picks for picks, _ in drawn])):
-        own: dict[str, Any] = {"d": sizes[place], **drawn[place][1], "people": public and public[place]}
-        own["noisy_people"] = noisy_people[place]
-        labels = {} if label_items is None else label_items(items)
-        lists.append({"items": tuple(items), "labels": labels, **terms.state_list(noisy=noisy, chosen=chosen, **own)})
-    common = {"secure": is_secure(bits), "span": span, **terms.state_promise(chosen), **account.describe()}
-    if plan is None or plan.groups is None:
+    terms = account.terms
+    lists: list[dict[str, Any]] = [
+        {"items": tuple(items), "labels": {} if labels is None else labels.find(items), **terms.state_list(**own)}
+        for items, own in zip(names, drawn, strict=True)
+    ]
+    promise = terms.state_promise(drawn[0]["chosen"])
+    common = {"secure": is_secure(account.bits), "span": span, **promise, **account.describe()}
+    if groups is None:
         release: Release | ReleaseFamily = Release(**lists[0], **common)
     else:
-        groups = tuple(GroupList(group=group, **each) for group, each in zip(plan.groups, lists, strict=True))
-        release = ReleaseFamily(by=by, lists=groups, **common)
+        family = [GroupList(group=group, **each) for group, each in zip(groups, lists, strict=True)]
+        release = ReleaseFamily(by=by, lists=tuple(family), **common)
     release = account.finish(release)
     for text in find_warnings(release, terms.people):
         show_warning(text, UsefulnessWarning, stacklevel=4)
     return release
 
 
-def _publish(picks: Picks, items: Sequence[Any]) -> tuple[Sequence[Any], IntArray | None]:
-    """Put items and noisy counts in the order in which they are published: a set in the order of its values."""
-    if not picks.unordered:
-        return items, picks.counts
-    order = _order_labels(list(items))
-    return [items[place] for place in order], None if picks.counts is None else picks.counts[order]
+def _check_partners(source: Mapping[str, Any], options: Mapping[str, Any], *, label: object, by: object) -> None:
+    """Refuse options that mean nothing without another one."""
+    if source["domain"] is None:
+        refuse_given({"domain_column": source["domain_column"], "label": label}, "`domain`")
+    if source["count"] is None and read_whole(options.get("sensitivity", 1), name="sensitivity") > 1:
+        raise ParameterError(
+            "`sensitivity` must go with `count`: with `person`, each person counts once for an item",
+            hint="leave `sensitivity` out",
+        )
+    if source["weight"] is None:
+        refuse_given({"weight_unit": options.get("weight_unit")}, "`weight`, the column of weights")
+    from shortlist.votes.source import check_weight
 
-
-def _read_names(by: Any, label: Any, span: Span | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Read the names of the columns of groups and of labels. No two columns of a release have the same name."""
-    if by is None and label is None:
-        return (), ()
-    from shortlist.record import COLUMNS, FAMILY_COLUMNS
-    from shortlist.selection.labels import read_names
-
-    # The column of the periods is called like them.
-    periods = set() if span is None or span.every is None else {str(span.every)}
-    by_names = read_names(by, "by", "votes", FAMILY_COLUMNS | periods)
-    if by is not None and not by_names:
-        raise ParameterError("`by` must be a column of the votes, or a list of different ones", "it is empty")
-    others = FAMILY_COLUMNS | periods | {*by_names} if by_names or periods else COLUMNS
-    return by_names, read_names(label, "label", "domain", others)
+    check_weight(source["weight"], options.get("max_weight"), source["person"])
+    if by is None:
+        refuse_given({"groups": source["groups"]}, "`by`, the columns of the groups")
 
 
 def _check_sizes(mechanism: Mechanism, plan: Plan) -> None:
@@ -625,33 +593,32 @@ def _describe_right_call(wrong: tuple[Any, ...]) -> ParameterError:
 
 
 def _read_labelled_counts(counts: Any, mechanism: Mechanism) -> tuple[IntArray, list[Any] | None]:
-    """Read counts. Without a domain, labels are put in the order of their bytes: the order of a mapping may be data."""
+    """Read counts. Without a domain, labels are put in the order of their bytes: the order of a mapping may be data.
+
+    The caller of its caller is warned of counts as `value_counts` of pandas gives them: their name says that they come
+    from a column of votes.
+    """
     array, labels = read_counts(counts, widen=False)
-    if mechanism.needs_domain and labels is not None and getattr(counts, "name", None) == "count":
-        _warn_of_observed_items()
-    if mechanism.needs_domain or labels is None:
+    if labels is None:
+        return array, labels
+    if mechanism.needs_domain:
+        if getattr(counts, "name", None) == "count":
+            from shortlist.usefulness import UsefulnessWarning
+
+            text = (
+                "counts named 'count' look like the result of value_counts(), which lists only items with a vote: "
+                "whether an item is listed then depends on single persons. Pass the votes to select, or "
+                "counts.reindex(catalogue, fill_value=0).rename(None)"
+            )
+            warnings.warn(text, UsefulnessWarning, stacklevel=3)
         return array, labels
     from shortlist.votes.values import write_item
 
-    keys = [write_item(label) for label in labels]
+    keys: list[Any] = [write_item(label) for label in labels]
     if None in keys:
         raise DataError("the labels of `counts` must be text, whole numbers, dates, times, decimals or bytes")
-    order = sorted(range(len(keys)), key=lambda place: keys[place] or b"")
+    order = sorted(range(len(keys)), key=keys.__getitem__)
     return array[order], [labels[place] for place in order]
-
-
-def _warn_of_observed_items() -> None:
-    """Warn of counts as `value_counts` of pandas gives them: its name says that they come from a column of votes."""
-    import warnings
-
-    from shortlist.release import UsefulnessWarning
-
-    text = (
-        "counts named 'count' look like the result of value_counts(), which lists only items with a vote: whether an "
-        "item is listed then depends on single persons. Pass the votes to select, or counts.reindex(catalogue, "
-        "fill_value=0).rename(None)"
-    )
-    warnings.warn(text, UsefulnessWarning, stacklevel=4)
 
 
 def _order_labels(labels: list[Any]) -> list[int]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
 from itertools import chain
 from typing import Any
 
 from shortlist.errors import ParameterError
-from shortlist.record import COLUMNS
+from shortlist.periods import Span
+from shortlist.record import COLUMNS, FAMILY_COLUMNS
 from shortlist.votes.domain import NAME, make_chooser
 from shortlist.votes.duckdb import Workspace
 from shortlist.votes.libraries import has_columns, unwrap
@@ -18,12 +20,23 @@ from shortlist.votes.tallies import read_public
 from shortlist.votes.values import is_missing, write_item
 
 
-def read_names(given: str | Sequence[str] | None, name: str, where: str, taken: Set[str] = COLUMNS) -> tuple[str, ...]:
-    """Read the names of columns that a release is to have: one, or several. Some are taken.
+def read_names(by: Any, label: Any, span: Span | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Read the names of the columns of groups and of labels. No two columns of a release have the same name.
 
-    >>> read_names("title", "label", "domain"), read_names(["title", "artist"], "label", "domain")
-    (('title',), ('title', 'artist'))
+    >>> read_names("country", ["title", "artist"], None)
+    (('country',), ('title', 'artist'))
     """
+    # The column of the periods is called like them.
+    periods = () if span is None or span.every is None else (str(span.every),)
+    by_names = _read_columns(by, "by", "votes", (*FAMILY_COLUMNS, *periods))
+    if by is not None and not by_names:
+        raise ParameterError("`by` must be a column of the votes, or a list of different ones", "it is empty")
+    taken = (*FAMILY_COLUMNS, *periods, *by_names) if by_names or periods else tuple(COLUMNS)
+    return by_names, _read_columns(label, "label", "domain", taken)
+
+
+def _read_columns(given: Any, name: str, where: str, taken: Sequence[str]) -> tuple[str, ...]:
+    """Read the names of columns that a release is to have: one, or several. Some are taken."""
     if given is not None and not isinstance(given, str | list | tuple):
         raise ParameterError(
             f"`{name}` must be a column of the {where}, or a list of them", f"not {type(given).__name__}"
@@ -31,7 +44,7 @@ def read_names(given: str | Sequence[str] | None, name: str, where: str, taken: 
     names = () if given is None else (given,) if isinstance(given, str) else tuple(given)
     if not all(isinstance(each, str) and each for each in names) or len(set(names)) < len(names):
         raise ParameterError(f"`{name}` must be a column of the {where}, or a list of different ones")
-    if taken & set(names):
+    if not set(names).isdisjoint(taken):
         raise ParameterError(
             f"`{name}` must not be called like a column of a release",
             hint=f"a release has the columns {', '.join(sorted(taken))}",
@@ -39,42 +52,46 @@ def read_names(given: str | Sequence[str] | None, name: str, where: str, taken: 
     return names
 
 
-def read_labels(
-    domain: Any, names: Sequence[str], *, item: str, person: str | None, count: str | None, column: str | None
-) -> dict[bytes, tuple[Any, ...]]:
-    """Read the labels of every item of a domain, by the item's bytes. The first row of an item counts.
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """The labels of every item of a domain, by the item's bytes."""
 
-    The domain is public, and so are its labels. They are read before the votes, so that nothing fails afterwards.
-    """
-    choose_item, domain = make_chooser(column, read_request(item=item, person=person, count=count)), unwrap(domain)
+    names: tuple[str, ...]
+    rows: Mapping[bytes, tuple[Any, ...]]
 
-    def choose(header: Header) -> list[str]:
-        return [*choose_item(header), *header.take(names, where=NAME)]
+    @classmethod
+    def read(cls, names: tuple[str, ...], source: Mapping[str, Any]) -> Labels:
+        """Read the labels of a domain. The first row of an item counts.
 
-    # A stream was read to its end when the items were.
-    again = not hasattr(domain, "__arrow_c_stream__") or has_columns(domain)
-    table = read_public(Workspace(), domain, choose) if again and not isinstance(domain, list | tuple) else None
-    if table is None:
-        raise ParameterError(
-            "`label` must go with a `domain` that has columns: a file, a frame or a dict",
-            "this one has none that can be read",
-            hint="write the catalogue to a file, or leave `label` out",
-        )
-    items, *columns = map(list, map(chain.from_iterable, zip(*table.list_values(), strict=True)))
-    rows = zip(*map(_make_alike, columns), strict=True)
-    found: dict[bytes, tuple[Any, ...]] = {}
-    for item_bytes, labels in zip(map(write_item, items), rows, strict=True):
-        if item_bytes is not None:
-            found.setdefault(item_bytes, labels)
-    return found
+        The domain is public, and so are its labels. They are read before the votes, so that nothing fails afterwards.
+        """
+        request = read_request(**{name: source[name] for name in ("item", "person", "count")})
+        choose_item, domain = make_chooser(source["domain_column"], request), unwrap(source["domain"])
 
+        def choose(header: Header) -> list[str]:
+            return [*choose_item(header), *header.take(names, where=NAME)]
 
-def find_labels(
-    labels: Mapping[bytes, tuple[Any, ...]], names: Sequence[str], items: Iterable[Any]
-) -> dict[str, tuple[Any, ...]]:
-    """Find the labels of some items, column by column."""
-    rows = [labels.get(write_item(item) or b"", (None,) * len(names)) for item in items]
-    return {name: tuple(row[place] for row in rows) for place, name in enumerate(names)}
+        # A stream was read to its end when the items were.
+        again = not hasattr(domain, "__arrow_c_stream__") or has_columns(domain)
+        table = read_public(Workspace(), domain, choose) if again and not isinstance(domain, list | tuple) else None
+        if table is None:
+            raise ParameterError(
+                "`label` must go with a `domain` that has columns: a file, a frame or a dict",
+                "this one has none that can be read",
+                hint="write the catalogue to a file, or leave `label` out",
+            )
+        items, *columns = map(list, map(chain.from_iterable, zip(*table.list_values(), strict=True)))
+        rows = zip(*map(_make_alike, columns), strict=True)
+        found: dict[bytes, tuple[Any, ...]] = {}
+        for item_bytes, labels in zip(map(write_item, items), rows, strict=True):
+            if item_bytes is not None:
+                found.setdefault(item_bytes, labels)
+        return cls(names, found)
+
+    def find(self, items: Iterable[Any]) -> dict[str, tuple[Any, ...]]:
+        """Find the labels of some items, column by column."""
+        rows = [self.rows.get(write_item(item) or b"", (None,) * len(self.names)) for item in items]
+        return {name: tuple(row[place] for row in rows) for place, name in enumerate(self.names)}
 
 
 def _make_alike(column: Sequence[Any]) -> list[Any]:

@@ -7,24 +7,23 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
 from shortlist.errors import Dialect, write_python
 from shortlist.periods import read_span
-from shortlist.safe_text import escape, escape_surrogates
-from shortlist.votes.dialects import DUCKDB
+from shortlist.safe_text import escape
+from shortlist.votes.dialects import DUCKDB, Column
 from shortlist.votes.domain import Domain
-from shortlist.votes.duckdb import Workspace, write_count_reader
+from shortlist.votes.duckdb import Views, Workspace, write_count_reader, write_person_text
 from shortlist.votes.failures import register_engine, strip_context, translate_errors
-from shortlist.votes.libraries import import_optional
-from shortlist.votes.matching import NO_ROW, Lookup, can_match, make_key_table
+from shortlist.votes.libraries import pa
+from shortlist.votes.matching import can_match, make_key_table
 from shortlist.votes.queries import invent_name, quote_text
-from shortlist.votes.source import VOTES, Request, Rows, TypedRows, name_group_columns
+from shortlist.votes.source import VOTES, Request, TypedRows
 from shortlist.votes.tallies import plan_tally
-from shortlist.votes.times import MomentLookup
-from shortlist.votes.values import LARGEST_WEIGHT, Family, is_missing, read_count, read_weight, write_person
+from shortlist.votes.values import LARGEST_WEIGHT, Family
 
 NOTICE = "NOT PRIVATE, NOT FOR PUBLICATION: for the data owner only."
 
@@ -294,7 +293,9 @@ def check(
     workspace, request, votes_table = plan.workspace, plan.request, invent_name()
     progress("Reading the votes")
     with plan.source.explain_failures(), register_engine(workspace.connection.interrupt):
-        family = plan.source.read_rows(plan.described, lambda rows: _fill(workspace, votes_table, rows, request))
+        # Weights are shown as they are, before they are cut.
+        read, fill = replace(request, max_weight=LARGEST_WEIGHT), partial(_fill, workspace.connection, votes_table)
+        family = plan.source.read_rows(plan.described, read, lambda rows: fill(rows, read))
     # From here on, no macro of a database file that was read can have the name of a function.
     workspace.connection.execute("USE memory")
     progress("Looking for causes")
@@ -302,82 +303,36 @@ def check(
         return _describe_rows(workspace, votes_table, request, family, show_values=show_values)
 
 
-def _fill(workspace: Workspace, table: str, votes: Rows, request: Request) -> Family | None:
+def _fill(connection: Any, table: str, rows: TypedRows, request: Request) -> Family | None:
     """Match every row and keep it in a new table; return the family of the items if they have one.
 
     `row` is that of the domain; `written` is the item as text, where it matched no row; `count` is what the value in
     the column of persons or counts is as a count; `weight` is 1 if there are no weights; `period` is 0 if there is no
-    time, and NULL outside the range. Then come the numbers of the values that make the group.
+    time, and NULL outside the range; `group_number` is NULL for a row of no group, and 0 or the period without groups.
     """
-    connection, groups = workspace.connection, name_group_columns(len(request.by))
-    columns = '"row" BIGINT, written VARCHAR, missing BOOLEAN, person VARCHAR, "count" BIGINT'
-    numbers = "".join(f", {name} BIGINT" for name in ("weight", "period", *groups))
+    kinds = '"row" BIGINT, written VARCHAR, missing BOOLEAN, person VARCHAR, "count" BIGINT, weight BIGINT, '
     # Replaced: a file with bad lines is read a second time.
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE {table} ({columns}{numbers})")
-    if isinstance(votes, TypedRows):
-        _match_rows(connection, votes, request).insert_into(table)
-        return votes.family
-    pa, lookups = import_optional("pyarrow"), [Lookup(public) for _, public, _ in request.match([None])]
-    moments = [MomentLookup(span) for span in request.moments.values()]
-    read = partial(read_weight, largest=LARGEST_WEIGHT)
-    for items, others, *further in votes:
-        rows, missing = lookups[0].rows(items).tolist(), [is_missing(item) for item in items]
-        written = [
-            _write(item) if row == NO_ROW and not gap else None
-            for row, item, gap in zip(rows, items, missing, strict=True)
-        ]
-        arrays = [
-            pa.array([None if row == NO_ROW else row for row in rows], pa.int64()),
-            pa.array(written, pa.string()),
-            pa.array(missing, pa.bool_()),
-            pa.array([_write_person(other, counted=request.counted) for other in others], pa.string()),
-            pa.array([read_count(other) for other in others], pa.int64()),
-            pa.array(list(map(read, further[-1])) if request.weights else [1] * len(items), pa.int64()),
-            moments[0].number(further[len(request.by)]) if moments else pa.array([0] * len(items), pa.int64()),
-            *(lookup.number(values) for lookup, values in zip(lookups[1:], further, strict=False)),
-        ]
-        names = ["row", "written", "missing", "person", "count", "weight", "period", *groups]
-        connection.from_arrow(pa.table(arrays, names=names)).insert_into(table)
-    return None
-
-
-def _match_rows(connection: Any, votes: TypedRows, request: Request) -> Any:
-    """Match rows that have types. Each stays, with gaps in place of what it does not match."""
-    plain, kinds = votes.relation, dict(zip(votes.relation.columns, map(str, votes.relation.types), strict=True))
-    period, groups = "0", name_group_columns(len(request.by))
-    for moment, span in request.moments.items():
-        inside, number = DUCKDB.find_period(moment, kinds[moment], request.find_kind(votes.types, moment)[1], span)
-        period = f"CASE WHEN {inside} THEN {number} END"
-    weight = "CAST(1 AS BIGINT)"
-    for column in request.weights:
-        weight = DUCKDB.write_weight(column, kinds[column], request.find_kind(votes.types, column)[1], LARGEST_WEIGHT)
-    plain = plain.project(f"*, {period} AS period, {weight} AS weight")
-    for column, public, (kept, family) in request.match(votes.types):
-        fits = family is not None and can_match(public.family, family)
-        keys = connection.from_arrow(make_key_table(public, kept, family)).set_alias("k")
-        joined = plain.set_alias("v").join(keys, f"v.{column} = k.key" if fits else "false", how="left")
-        plain = joined.project(f'v.*, "row" AS number_of_{column}')
-    has_item, has_person = (DUCKDB.is_present(each, kinds[each]) for each in ("item", "other"))
-    numbers = ", ".join(("weight", "period", *(f"number_of_{name}" for name in groups)))
-    return plain.project(
-        f"number_of_item, CASE WHEN number_of_item IS NULL THEN CAST(item AS VARCHAR) END, NOT {has_item}, "
-        f"CASE WHEN {has_person} THEN CAST(other AS VARCHAR) END, {write_count_reader(kinds['other'])}, {numbers}"
-    )
-
-
-def _write(value: Any) -> str:
-    try:
-        if isinstance(value, float) and value.is_integer():
-            value = int(value)
-        return escape_surrogates(str(value))
-    except Exception:  # values may have any type, and their methods may fail in any way
-        return f"a {type(value).__name__}"
-
-
-def _write_person(value: Any, *, counted: bool) -> str | None:
-    """Write a person as text, so that different persons are written differently. A count may be of any type."""
-    written = None if is_missing(value) else b"" if counted else write_person(value)
-    return None if written is None else written.hex()
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE {table} ({kinds}period BIGINT, group_number BIGINT)")
+    with Views(connection) as views:
+        for part in rows.parts:
+            columns, item, other = dict(part.columns), part.columns["item"], part.columns["other"]
+            taken = {
+                "written": "CAST(v.item AS VARCHAR)",
+                "missing": f"NOT {DUCKDB.is_present(item.value, item.kind)}",
+                "person": f"CASE WHEN {DUCKDB.is_present(other.value, other.kind)} THEN {write_person_text(other)} END",
+                "count": "v.other_count" if "other_count" in columns else write_count_reader(other),
+                "weight": "CAST(1 AS BIGINT)",
+            }
+            if "item_written" in columns:
+                taken |= {"written": "v.item_written", "missing": "v.item_written IS NULL"}
+            for role, public in request.match():
+                family = columns[role].family
+                if family is not None and not can_match(public.family, family):
+                    columns[role] = Column(value="CAST(NULL AS BIGINT)", kind="BIGINT")
+            found = views.match(replace(part, columns=columns), request, taken=taken)
+            written = "CASE WHEN item IS NULL THEN written END"
+            found.project(f'item, {written}, missing, person, "count", weight, period, group_number').insert_into(table)
+    return next((part.columns["item"].family for part in rows.parts if part.columns["item"].family is not None), None)
 
 
 # The numbers of a check, from a table of all rows
@@ -405,7 +360,6 @@ def _describe_rows(
     connection, domain = workspace.connection, request.domain
     pairs, cells, unmatched = (invent_name() for _ in range(3))
     assert domain is not None
-    table = _number_groups(connection, table, request)
     readable = _write_readable_test(domain.family, family)
     # Without weights, a person gives 1 to a cell, whatever the number of rows.
     votes = "coalesce(sum(counts), 0)" if request.counted else f"sum(least(n, {request.max_weight}))"
@@ -472,23 +426,6 @@ def _describe_weights(connection: Any, table: str, pairs: str, largest: int) -> 
     )
     rows = _ask(connection, table, rows_without=f"count(*) FILTER ({_MATCHED} AND weight < 1)")
     return Weights(max_weight=largest, quantiles=_find_quantiles(connection, pairs), **rows, **shares)
-
-
-def _number_groups(connection: Any, table: str, request: Request) -> str:
-    """Make a table with the number of each row's group, NULL if it has none; without groups, all have 0."""
-    numbered, groups, source, number = invent_name(), request.groups, f"{table} AS t", "period"
-    if groups is not None and groups.columns:
-        names, listed, cells = name_group_columns(len(groups.columns)), invent_name(), groups.make_cell_table()
-        connection.from_arrow(groups.make_table()).create(listed)
-        number = f"g.group_number * {groups.width} + period"
-        source += f" LEFT JOIN {listed} AS g ON " + " AND ".join(f"t.{name} = g.{name}" for name in names)
-        if cells is not None:
-            rows = invent_name()
-            connection.from_arrow(cells).create(rows)
-            source += f' LEFT JOIN {rows} AS c ON g.group_number = c.listed_group AND t."row" = c.listed'
-            number = f"CASE WHEN c.listed IS NOT NULL THEN {number} END"
-    connection.execute(f"CREATE TEMP TABLE {numbered} AS SELECT t.*, {number} AS group_number FROM {source}")
-    return numbered
 
 
 def _describe_groups(connection: Any, table: str, request: Request) -> GroupCheck:
@@ -597,7 +534,7 @@ def _write_readable_test(domain: Family, votes: Family | None) -> str:
 
 def _find_causes(connection: Any, unmatched: str, domain: Domain) -> tuple[Cause, ...]:
     """Find the causes that explain items of the table `unmatched` (`written`, `n` rows), the most rows first."""
-    pa, keys = import_optional("pyarrow"), invent_name()
+    keys = invent_name()
     connection.execute(f"CREATE TEMP TABLE {keys} (key VARCHAR)")
     connection.from_arrow(make_key_table(domain, pa.string(), Family.TEXT).select(["key"])).insert_into(keys)
     everything = _TEXT

@@ -7,10 +7,10 @@ and how votes are counted. Functions of DuckDB are named in full, because a macr
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from shortlist.errors import DataError
 from shortlist.periods import Span
@@ -19,6 +19,7 @@ from shortlist.votes.times import DAY_TEXT, INSTANT_TEXT, write_day, write_insta
 from shortlist.votes.values import NUMBERS, WEIGHT_TEXT, Family
 
 if TYPE_CHECKING:
+    from shortlist.votes.domain import Domain
     from shortlist.votes.source import Request
 
 _NANOSECONDS = (-9223372036, "1677-09-21 00:12:43.145224194"), (9223372036, "infinity")
@@ -35,6 +36,19 @@ _HELD = {
     Family.NAIVE: "{0} BETWEEN {naive} '0001-01-01' AND {naive} '9999-12-31 23:59:59.999999'",
     Family.AWARE: "{0} BETWEEN {aware} '0001-01-01 00:00:00+00:00' AND {aware} '9999-12-31 23:59:59.999999+00:00'",
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column of votes: the SQL of its values, the engine's name for their type, their Arrow type and their family.
+
+    Without a family, the values are numbers or weights already, that were found value by value.
+    """
+
+    value: str
+    kind: str
+    arrow: Any = None
+    family: Family | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +70,8 @@ class Dialect:
     """The SQL of a boundary that a moment is compared with, for each type of moments."""
     matching: str
     """The SQL that says whether a whole text follows a pattern."""
+    add: str = "{0} + {1}"
+    """The SQL of a sum."""
     double: str = "TRY_CAST({0} AS DOUBLE)"
     """The SQL of a value as a float of 64 bits."""
     wide: str = "{0}"
@@ -95,45 +111,44 @@ class Dialect:
         other = _find(self.texts, kind)
         return self.encode.format(f"coalesce(CAST({other.format(column) if other else column} AS {self.text}), '')")
 
-    def write_weight(self, column: str, kind: str, family: Family | None, largest: int) -> str:
+    def write_weight(self, column: Column, largest: int) -> str:
         """The SQL of `values.read_weight` of a column. Without a family, the column holds such weights already."""
+        value, family = column.value, column.family
         if family not in (None, Family.TEXT, *NUMBERS):
             return "0"
-        value = column
         if family in (Family.TEXT, Family.FLOAT):
             # Floats of 32 bits would round the largest weight.
-            value = self.double.format(column)
+            value = self.double.format(value)
         if family == Family.TEXT:
-            value = f"CASE WHEN {self.matching.format(column, WEIGHT_TEXT)} THEN {value} END"
+            value = f"CASE WHEN {self.matching.format(column.value, WEIGHT_TEXT)} THEN {value} END"
         if family == Family.DECIMAL:  # cut as they are, decimals with many digits would have no place for the largest
             value = f"{self.functions}floor({value})"
         # Engines leave out NULL where they look for the least or the greatest, and NaN is greater than all numbers.
         within = f"{self.functions}least({self.functions}greatest(coalesce({value}, 0), 0), CAST({largest} AS BIGINT))"
         if family in (Family.TEXT, Family.FLOAT):  # after the cut, because Spark makes whole numbers of 64 bits
             within = f"{self.functions}floor({within})"
-        return f"CASE WHEN {self.is_present(column, kind)} THEN CAST({within} AS BIGINT) ELSE 0 END"
+        return f"CASE WHEN {self.is_present(column.value, column.kind)} THEN CAST({within} AS BIGINT) ELSE 0 END"
 
     def _write_sum(self, largest: int, column: str = "weight") -> str:
         """The SQL of the sum of weights, cut at the largest one. No sum is out of range before it is cut."""
         summed = f"{self.functions}sum({self.wide.format(column)})"
         return f"CAST({self.functions}least({summed}, {largest}) AS BIGINT)"
 
-    def find_period(self, column: str, kind: str, family: Family | None, span: Span) -> tuple[str, str]:
+    def find_period(self, column: Column, span: Span) -> tuple[str, str]:
         """The SQL that says whether a moment is in a range, and that of the number of its period there.
 
         Without a family, the column holds these numbers already.
         """
-        if family is None:
-            return f"{column} IS NOT NULL", column
-        if family == Family.TEXT:
-            number = self._number_text(column, span)
+        value = column.value
+        if column.family in (None, Family.TEXT):
+            number = value if column.family is None else self._number_text(value, span)
             return f"({number}) IS NOT NULL", number
-        timeline = span.instants if family == Family.AWARE else span.wall
-        first, *bounds, last = (self._write_bound(kind, second) for second in timeline.starts)
-        number = _write_search(column, bounds, timeline.numbers)
+        timeline = span.instants if column.family == Family.AWARE else span.wall
+        first, *bounds, last = (self._write_bound(column.kind, second) for second in timeline.starts)
+        number = _write_search(value, bounds, timeline.numbers)
         # The first condition is one that a reader of files can use to skip parts of them.
         holes = f" AND ({number}) IS NOT NULL" if None in timeline.numbers else ""
-        return f"({column} >= {first} AND {column} < {last}{holes})", number
+        return f"({value} >= {first} AND {value} < {last}{holes})", number
 
     def _number_text(self, column: str, span: Span) -> str:
         """The SQL of the number of the period of a text. Texts of one pattern are in the order of their bytes."""
@@ -160,6 +175,56 @@ class Dialect:
         utc = "" if moment == _NANOSECONDS[1][1] else "+00"
         return bound.format(day=moment.partition(" ")[0], moment=moment, utc=utc, kind=kind)
 
+    def write_votes(
+        self,
+        votes: str,
+        request: Request,
+        columns: Mapping[str, Column],
+        *,
+        taken: Mapping[str, str],
+        where: Sequence[str],
+        send: Callable[[Any], str],
+        send_keys: Callable[[Domain, Any], str],
+    ) -> str:
+        """The query for the votes that count: numbers stand in place of the values that are public.
+
+        `columns` are those of the votes, which are called `v`, by their roles. `taken` is the SQL of further columns of
+        the answer. `send` makes a table of an Arrow table, and `send_keys` one of the keys of public values among a
+        column; both tell its name. Without `where`, all rows are kept, with gaps in place of what matches nothing.
+        """
+        found, conditions, join, period = dict(taken), list(where), "JOIN" if where else "LEFT JOIN", "0"
+        for role, span in request.moments.items():
+            inside, number = self.find_period(columns[role], span)
+            conditions.append(inside)
+            period = number if where else f"CASE WHEN {inside} THEN {number} END"
+        for role, largest in request.weights.items():
+            found["weight"] = self.write_weight(columns[role], largest)
+        numbers, groups = {"item": columns["item"].value}, request.groups
+        for role, public in request.match():
+            value, family = columns[role].value, columns[role].family
+            if family is not None:
+                votes += f" {join} {send_keys(public, columns[role])} AS k_{role} ON {value} = k_{role}.key"
+            numbers[role] = value if family is None else f"k_{role}.row"
+        found["item"], number, cells = numbers["item"], period, None
+        if groups is not None and groups.columns:
+            same = " AND ".join(f"{number} = g.{role}" for role, number in numbers.items() if role != "item")
+            votes += f" {join} {send(groups.make_table())} AS g ON {same}"
+            number, cells = self.add.format("g.first_number", period), groups.make_cell_table()
+        if cells is not None:
+            same = f"g.group_number = c.listed_group AND {found['item']} = c.listed"
+            votes += f" {join} {send(cells)} AS c ON {same}"
+            found["item"] = "c.place" if where else found["item"]
+            number = number if where else f"CASE WHEN c.listed IS NOT NULL THEN {number} END"
+        if groups is not None or not where:
+            found["group_number"] = f"CAST({number} AS BIGINT)"
+        if not where:
+            found["period"] = f"CAST({period} AS BIGINT)"
+        sql = f"SELECT {', '.join(f'{value} AS {name}' for name, value in found.items())} FROM {votes}"
+        if not where:
+            return sql
+        sql += f" WHERE {' AND '.join(conditions)}"
+        return f"SELECT * FROM ({sql}) AS weighed WHERE weight >= 1" if request.weights else sql
+
     def write_unit(self, request: Request) -> str:
         """The SQL of the columns that tell units apart: those of whom a limit keeps so many groups and cells.
 
@@ -185,13 +250,13 @@ class Dialect:
         or cell, and then by their values. So what it keeps depends on that person's votes alone, and not on the types
         of the columns, which other persons' values may decide. `texts` names columns that hold the texts of others.
         """
-        cell = ", ".join(request.cell)
+        cell, count = ", ".join(request.cell), f"{self.functions}count"
         if request.counted:
-            several = f"WHEN count(*) > 1 THEN {SEVERAL_COUNTS}"
-            votes_of = f"CASE WHEN count(other) < count(*) THEN {NO_COUNT} {several} ELSE max(other) END"
+            several = f"WHEN {count}(*) > 1 THEN {SEVERAL_COUNTS} ELSE {self.functions}max(other)"
+            votes_of = f"CASE WHEN {count}(other) < {count}(*) THEN {NO_COUNT} {several} END"
             return f"SELECT {cell}, {votes_of} AS votes FROM {votes} GROUP BY {cell}"
         if not request.needs_pairs:
-            return f"SELECT {cell}, count(DISTINCT other) AS votes FROM {votes} GROUP BY {cell}"
+            return f"SELECT {cell}, {self.functions}count(DISTINCT other) AS votes FROM {votes} GROUP BY {cell}"
         names = ("other", *request.cell)
         written = {name: (texts or {}).get(name) or self.write_text(name, kinds[name]) for name in names}
         further = [text for text in dict.fromkeys(written.values()) if text in kinds and text not in names]
@@ -364,6 +429,7 @@ DUCKDB = Dialect(
         "TIMESTAMP WITH TIME ZONE|TIMESTAMPTZ_NS": "CAST('{moment}{utc}' AS {kind})",
     },
     matching="system.main.regexp_full_match({0}, '{1}')",
+    add='system.main."+"({0}, {1})',
     functions="system.main.",
     encode="system.main.encode({0})",
     join="""system.main."||"(system.main."||"({0}, CAST(' ' AS BLOB)), {1})""",

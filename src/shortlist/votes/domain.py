@@ -20,7 +20,7 @@ from shortlist.array_types import IntArray
 from shortlist.errors import DataError, ParameterError
 from shortlist.votes.failures import translate_errors
 from shortlist.votes.files import Files, as_files, identify_files, is_path
-from shortlist.votes.libraries import find_library, has_columns, import_optional
+from shortlist.votes.libraries import compute, duckdb, find_library, has_columns, pa, pl
 from shortlist.votes.places import STDIN
 from shortlist.votes.queries import Query, list_sources, list_texts, reads_from
 from shortlist.votes.source import Choose, Header, Origin, Request
@@ -52,7 +52,7 @@ class Domain:
 
     def names(self, rows: IntArray) -> list[Any]:
         """The items of some rows, as the domain wrote them."""
-        return list(self._convert(self.items.take(import_optional("pyarrow").array(rows))))
+        return list(self._convert(self.items.take(pa.array(rows))))
 
     def values(self) -> Iterator[Any]:
         """All items, in the order of their rows."""
@@ -72,7 +72,6 @@ def number_items(column: Any, *, noun: str = "item", of: str = "domain") -> Doma
     >>> number_items(pa.array(["b", None, "a", "b"])).names(np.array([0, 1]))
     ['a', 'b']
     """
-    pa, compute = import_optional("pyarrow"), import_optional("pyarrow.compute")
     family = find_family(column.type)
     if family in (Family.FLOAT, Family.OTHER) and not pa.types.is_null(column.type):
         raise DataError(
@@ -103,14 +102,13 @@ def encode_items(column: Any, *, noun: str = "item", of: str = "domain") -> tupl
     >>> encode_items(pa.array(["b", None, "a", "b"]))[1]
     array([ 1, -1,  0,  1])
     """
-    numbered, compute = number_items(column, noun=noun, of=of), import_optional("pyarrow.compute")
+    numbered = number_items(column, noun=noun, of=of)
     codes = compute.index_in(write_exact(column).cast(numbered.items.type), numbered.items)
     return numbered, np.asarray(codes.fill_null(-1), dtype=np.int64)
 
 
 def _choose_held_type(exact: Any, family: Family) -> Any:
     """The type that we hold items in: one for each family, wide enough for all of its values."""
-    pa = import_optional("pyarrow")
     if family == Family.INTEGER:
         return pa.decimal128(DIGITS, 0) if exact == pa.uint64() else pa.int64()
     if family == Family.DECIMAL:
@@ -243,9 +241,7 @@ def _take_column(given: Any, name: str) -> Any:
 
 def _find_places(column: Any) -> list[tuple[int, int, int]] | None:
     """Where each chunk has its values (of text, the pointers to it), from which entry, and how many."""
-    pa = import_optional("pyarrow")
     if find_library(column) == "polars":
-        pl = import_optional("polars")
         if column.dtype.is_nested() or column.dtype in (pl.Object, pl.Null):
             return None
         column = column.to_arrow(compat_level=pl.CompatLevel.newest())  # the only one without a copy of text
@@ -261,7 +257,6 @@ def _find_places(column: Any) -> list[tuple[int, int, int]] | None:
 
 def _reads_relation(domain: Any, votes: Any) -> bool:
     """Whether the domain is made from the relation of the votes, or from the table that the votes are a part of."""
-    duckdb = import_optional("duckdb")
     with suppress(duckdb.Error):
         # DuckDB joins relations of one connection only. Nothing is read.
         votes.project("1").union(domain.project("1"))

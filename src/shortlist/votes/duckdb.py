@@ -13,19 +13,21 @@ import shutil
 import stat
 import tempfile
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
+from dataclasses import replace
 from datetime import UTC
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from shortlist.errors import DataError, ParameterError
 from shortlist.privacy.numbers import quote
-from shortlist.votes.dialects import DUCKDB, NO_COUNT, SEVERAL_COUNTS
+from shortlist.safe_text import escape_surrogates
+from shortlist.votes.dialects import DUCKDB, NO_COUNT, Column
 from shortlist.votes.failures import end_in, register_engine, translate_errors
-from shortlist.votes.files import OpenedFiles, open_files
-from shortlist.votes.libraries import import_optional
+from shortlist.votes.files import OpenedFiles, open_files, write_float
+from shortlist.votes.libraries import compute, datasets, duckdb, pa
 from shortlist.votes.matching import Lookup, make_key_table
 from shortlist.votes.queries import READABLE, Query, invent_name, quote_text, refuse_sql, strip_query
 from shortlist.votes.source import (
@@ -36,19 +38,18 @@ from shortlist.votes.source import (
     LocalTally,
     Origin,
     Request,
-    Rows,
     Source,
     Table,
     Tally,
     TypedRows,
     check_counts,
     make_tally,
-    name_group_columns,
     name_roles,
     scatter_counts,
 )
 from shortlist.votes.times import MomentLookup
 from shortlist.votes.values import (
+    LARGEST_FLOAT,
     Family,
     choose_exact_type,
     find_family,
@@ -66,9 +67,6 @@ try:
     import fcntl
 except ImportError:  # Windows: nothing is locked, and nothing is swept
     fcntl = None  # type: ignore[assignment]
-
-if TYPE_CHECKING:
-    import duckdb
 
 _R = TypeVar("_R")
 _COMPLETE = "is every file complete, and are all its rows alike?"
@@ -90,10 +88,10 @@ class Workspace:
     """
 
     def __init__(self, *, memory_limit: str | None = None) -> None:
-        self._engine = import_optional("duckdb", purpose="opening files and tables")
+        self._connect = duckdb.connect
         self._limit = None if memory_limit is None else _read_size(memory_limit)
         self._folder: Path | None = None
-        self._connection: duckdb.DuckDBPyConnection | None = None
+        self._connection: Any = None
 
     @property
     def folder(self) -> Path:
@@ -105,7 +103,7 @@ class Workspace:
         return self._folder
 
     @property
-    def connection(self) -> duckdb.DuckDBPyConnection:
+    def connection(self) -> Any:
         """The connection."""
         if self._connection is None:
             # A name in a query means a table of the database, never a variable of this program; and nothing is loaded
@@ -113,7 +111,7 @@ class Workspace:
             settings = {"python_enable_replacements": "false", "autoinstall_known_extensions": "false"}
             limit = {} if self._limit is None else {"memory_limit": self._limit}
             config = {"temp_directory": str(self.folder), **settings, **limit}
-            self._connection = self._engine.connect(":memory:", config=config)
+            self._connection = self._connect(":memory:", config=config)
             # The last one made is called first: the connection is closed before its folder is removed.
             weakref.finalize(self, end_in, os.getpid(), self._connection.close)
             self._connection.execute("SET TimeZone = 'UTC'")
@@ -130,30 +128,28 @@ class Workspace:
             finally:
                 connection.execute("RESET disabled_optimizers")
 
-    def open_table(self, table: Table, request: Request | None = None) -> TypedRows:
+    def open_table(self, table: Table, request: Request | None = None, *, checked: bool = False) -> TypedRows:
         """Open a table as a relation. Without a request, its columns have types."""
-        pa, connection = import_optional("pyarrow"), self.connection
-        item, _, *groups = table.kinds
-        columns = list(_choose_columns(table.kinds, request))
+        connection = self.connection
+        columns = list(_choose_columns(table.kinds, request, checked))
         schema = pa.schema([(name, kind) for name, kind, _, _ in columns])
         batches = (
             pa.RecordBatch.from_arrays([write(batch[place]) for _, _, write, place in columns], schema=schema)
             for batch in table.batches
         )
-        types = tuple(
-            (None, None) if kind is None else (choose_exact_type(kind), find_family(kind)) for kind in (item, *groups)
-        )
+        named = zip(name_roles(table.kinds), table.kinds, strict=True)
+        types = {role: (choose_exact_type(kind), find_family(kind)) for role, kind in named if kind is not None}
         if None not in table.kinds:
             relation = connection.from_arrow(pa.RecordBatchReader.from_batches(schema, batches))
-            return TypedRows(relation=relation, types=types)
+            return TypedRows.of(relation, types)
         # In this thread, because an engine may answer no other, and to a table, which spills.
         kept, empty = invent_name(), connection.from_arrow(schema.empty_table())
-        kinds = ", ".join(f"{name} {kind}" for name, kind in zip(empty.columns, empty.types, strict=True))
-        connection.execute(f"CREATE TEMP TABLE {kept} ({kinds})")
+        fields = ", ".join(f"{name} {kind}" for name, kind in zip(empty.columns, empty.types, strict=True))
+        connection.execute(f"CREATE TEMP TABLE {kept} ({fields})")
         for batch in batches:
             voted = connection.from_arrow(pa.Table.from_batches([batch]))
-            voted.filter("item IS NOT NULL AND other IS NOT NULL").insert_into(kept)
-        return TypedRows(relation=connection.table(kept), types=types)
+            voted.filter("true" if checked else "item IS NOT NULL AND other IS NOT NULL").insert_into(kept)
+        return TypedRows.of(connection.table(kept), types)
 
 
 def _read_size(size: Any) -> str:
@@ -215,115 +211,123 @@ def _remove_left_folders() -> None:
 
 _WHOLE = re.compile(r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER")
 _WHOLE_TEXT = "^[+-]?[0-9]{1,19}$"
+_LARGEST = LARGEST_FLOAT - 1
 _VIEW = invent_name()
 """What votes under limits are called in a query. DuckDB 1 makes a temporary view of that name."""
 
 
 def count_rows(workspace: Workspace, connection: Any, rows: TypedRows, request: Request) -> Tally | FamilyTally:
-    """Count votes in the connection that has them; without a domain, the workspace keeps the groups.
+    """Count votes in the connection that has them; without a domain, the workspace keeps the groups."""
+    domain, families = request.domain, {part.columns["item"].family for part in rows.parts} - {None}
+    with Views(connection) as views:
+        counted = count_groups(match_rows(views, rows, request), request)
+        if domain is not None and request.groups is None and not request.caps:
+            found = counted.fetchnumpy()
+            check_counts(found["votes"].tolist())
+            return LocalTally(domain, scatter_counts(found["item"], found["votes"], d=domain.d))
+        if connection is not workspace.connection:
+            counted = workspace.connection.from_arrow(_open_stream(counted))
+        family = Family.INTEGER if domain is not None or Family.FLOAT in families else next(iter(families), None)
+        return keep_groups(workspace, counted, family, request)
 
-    Relations are composed as objects, so no table is made and no name is written into a statement.
+
+class Views:
+    """Tables and relations that have names in a connection for a while, which nobody can guess."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection, self._names = connection, [_VIEW]
+
+    def __enter__(self) -> Views:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for name in self._names:
+            self._connection.unregister(name)
+
+    def send(self, table: Any) -> str:
+        """Name an Arrow table."""
+        self._names.append(invent_name())
+        self._connection.register(self._names[-1], table)
+        return self._names[-1]
+
+    def match(self, rows: TypedRows, request: Request, *, taken: Mapping[str, str], where: Sequence[str] = ()) -> Any:
+        """The relation of `Dialect.write_votes`."""
+        self._names.append(view := invent_name())
+        sql = DUCKDB.write_votes(
+            f"{view} AS v",
+            request,
+            rows.columns,
+            taken=taken,
+            where=where,
+            send=self.send,
+            send_keys=lambda public, column: self.send(make_key_table(public, column.arrow, column.family)),
+        )
+        return rows.relation.query(view, sql)
+
+
+def match_rows(views: Views, rows: TypedRows, request: Request) -> Any:
+    """Put numbers in place of the values that are public. Votes for anything else are dropped.
+
+    Where persons have several types, each is written as the text that it has in all of them.
     """
-    try:
-        return _count_matched(workspace, connection, match_rows(connection, rows, request), rows.family, request)
-    finally:
-        if request.needs_pairs:
-            connection.execute(f"DROP VIEW IF EXISTS {_VIEW}")
-
-
-def _count_matched(
-    workspace: Workspace, connection: Any, plain: Any, family: Family | None, request: Request
-) -> Tally | FamilyTally:
-    domain = request.domain
-    if domain is None and family == Family.FLOAT:
-        # A gap makes floats of whole numbers. Larger floats stand for several whole numbers.
-        whole = "item = system.main.trunc(item) AND item > -9007199254740992 AND item < 9007199254740992"
-        plain = _replace(plain, f"CASE WHEN {whole} THEN CAST(item AS BIGINT) END", "item")
-        family = Family.INTEGER
-    counted = count_groups(plain, request)
-    if domain is not None and request.groups is None and not request.caps:
-        found = counted.fetchnumpy()
-        check_counts(found["votes"].tolist())
-        return LocalTally(domain, scatter_counts(found["item"], found["votes"], d=domain.d))
-    if connection is not workspace.connection:
-        counted = workspace.connection.from_arrow(_open_stream(counted))
-    return keep_groups(workspace, counted, family if domain is None else Family.INTEGER, request)
-
-
-def match_rows(connection: Any, rows: TypedRows, request: Request) -> Any:
-    """Put numbers in place of the values that are public. Votes for anything else are dropped."""
-    plain, groups = rows.relation, request.groups
-    period = "0"
-    for moment, span in request.moments.items():
-        kind, (_, family) = str(plain.types[plain.columns.index(moment)]), request.find_kind(rows.types, moment)
-        inside, period = DUCKDB.find_period(moment, kind, family, span)
-        plain = plain.filter(inside)
-    for weight, largest in request.weights.items():
-        kind, (_, family) = str(plain.types[plain.columns.index(weight)]), request.find_kind(rows.types, weight)
-        plain = _replace(plain, DUCKDB.write_weight(weight, kind, family, largest), "weight", drop=[weight])
-        plain = plain.filter("weight >= 1")
-    for column, public, (kept, family) in request.match(rows.types):
-        if family is not None:
-            keys = connection.from_arrow(make_key_table(public, kept, family)).set_alias("k")
-            joined = plain.set_alias("v").join(keys, f"v.{column} = k.key")
-            plain = _replace(joined, '"row"', column, drop=("key", "row"))
-    if groups is None:
-        return plain
-    columns = name_group_columns(len(groups.columns))
-    if columns:
-        numbers = connection.from_arrow(groups.make_table()).set_alias("g")
-        plain = plain.set_alias("v").join(numbers, " AND ".join(f"v.{name} = g.{name}" for name in columns))
-        kept = [f"v.{name}" for name in plain.columns if name not in (*columns, "group_number")]
-        plain = plain.project(", ".join([*kept, "group_number"]))
-    cells = groups.make_cell_table()
-    if cells is not None:
-        cells = connection.from_arrow(cells).set_alias("c")
-        listed = plain.set_alias("v").join(cells, "v.group_number = c.listed_group AND v.item = c.listed")
-        plain = _replace(listed, "place", "item", drop=("place", "listed", "listed_group"))
-    if groups.periods is None:
-        return plain
-    number = f'system.main."+"(system.main."*"(group_number, {groups.width}), {period})' if columns else period
-    return _replace(plain, f"CAST({number} AS BIGINT)", "group_number", drop=[*request.moments])
-
-
-def _replace(relation: Any, value: str, column: str, *, drop: Sequence[str] = ()) -> Any:
-    """Put a value in place of a column of a relation, and drop some others."""
-    kept = [name for name in relation.columns if name != column and name not in drop]
-    return relation.project(", ".join([f"{value} AS {column}", *kept]))
+    kinds = {part.columns["other"].kind for part in rows.parts}
+    several, united = len(kinds) > 1 and not {"FLOAT", "DOUBLE"}.isdisjoint(kinds), None
+    for part in rows.parts:
+        item, other = part.columns["item"], part.columns["other"]
+        taken = {name: f"v.{name}" for name in part.columns if name.endswith("_text")} | {"other": other.value}
+        if request.counted:
+            taken["other"] = write_count_reader(other)
+        elif several:
+            taken |= {"other": write_person_text(other), "other_text": DUCKDB.write_text(other.value, other.kind)}
+        if request.domain is None and item.family == Family.FLOAT:
+            # A gap makes floats of whole numbers. Larger floats stand for several whole numbers.
+            whole = (
+                f"{item.value} = system.main.trunc({item.value}) AND {item.value} BETWEEN -{_LARGEST} AND {_LARGEST}"
+            )
+            item = replace(item, value=f"CASE WHEN {whole} THEN CAST({item.value} AS BIGINT) END")
+            part = replace(part, columns={**part.columns, "item": item})
+        where = [f"({item.value}) IS NOT NULL", DUCKDB.is_present(other.value, other.kind)]
+        found = views.match(part, request, taken=taken, where=where)
+        found = found.project(", ".join(sorted(found.columns)))
+        united = found if united is None else united.union(found)
+    return united
 
 
 def count_groups(plain: Any, request: Request) -> Any:
     """Group a relation of cells and `other` by cell; the answer has the columns of a cell, and `votes`.
 
-    Under limits, `Dialect.write_counting` has the query. Text is told apart by its bytes, because DuckDB's windows
-    misread text that is no UTF-8. Where values have no type, their texts are columns of their own.
+    Under limits, text is told apart by its bytes, because DuckDB's windows misread text that is no UTF-8. Where values
+    have no type, their texts are columns of their own.
     """
-    kinds, cell = dict(zip(plain.columns, map(str, plain.types), strict=True)), ", ".join(request.cell)
-    voted = plain.filter(f"item IS NOT NULL AND {DUCKDB.is_present('other', kinds['other'])}")
-    if request.counted:
-        read, count = voted.project(f"{cell}, {write_count_reader(kinds['other'])} AS votes"), "system.main.count"
-        none = f"WHEN {count}(votes) < {count}(*) THEN {NO_COUNT}"
-        several = f"WHEN {count}(*) > 1 THEN {SEVERAL_COUNTS}"
-        return read.aggregate(f"{cell}, CASE {none} {several} ELSE system.main.max(votes) END AS votes", cell)
-    if not request.needs_pairs:
-        return voted.aggregate(f"{cell}, system.main.count(DISTINCT other) AS votes", cell)
-    encoded = {name for name, kind in kinds.items() if kind in ("VARCHAR", "JSON") or kind.startswith("ENUM(")}
-    columns = [f"system.main.encode(CAST({name} AS VARCHAR)) AS {name}" if name in encoded else name for name in kinds]
-    texts = {name: name for name in encoded} | {name: f"{name}_text" for name in kinds if f"{name}_text" in kinds}
-    sql = DUCKDB.write_counting(_VIEW, request, kinds, texts)
-    return voted.project(", ".join(columns)).query(_VIEW, sql)
+    kinds = dict(zip(plain.columns, map(str, plain.types), strict=True))
+    texts = {name: f"{name}_text" for name in kinds if f"{name}_text" in kinds}
+    if request.needs_pairs:
+        encoded = {name for name, kind in kinds.items() if kind in ("VARCHAR", "JSON") or kind.startswith("ENUM(")}
+        texts = {name: name for name in encoded} | texts
+        encode = "system.main.encode(CAST({0} AS VARCHAR)) AS {0}"
+        plain = plain.project(", ".join(encode.format(name) if name in encoded else name for name in kinds))
+    return plain.query(_VIEW, DUCKDB.write_counting(_VIEW, request, kinds, texts))
 
 
-def write_count_reader(kind: str) -> str:
+def write_person_text(column: Column) -> str:
+    """The SQL of a person as text. Equal numbers have one text, whatever their types."""
+    value = column.value
+    return (
+        write_float(f"CAST({value} AS DOUBLE)") if column.kind in ("FLOAT", "DOUBLE") else f"CAST({value} AS VARCHAR)"
+    )
+
+
+def write_count_reader(column: Column) -> str:
     """The SQL that reads a count, NULL where it is none."""
-    value = "CAST(NULL AS BIGINT)"
+    value, kind = column.value, column.kind
+    count, readable = f"TRY_CAST({value} AS BIGINT)", "false"
     if _WHOLE.fullmatch(kind):
-        value = "TRY_CAST(other AS BIGINT)"
+        readable = "true"
     elif kind == "VARCHAR":
-        value = f"CASE WHEN system.main.regexp_matches(other, '{_WHOLE_TEXT}') THEN TRY_CAST(other AS BIGINT) END"
+        readable = f"system.main.regexp_matches({value}, '{_WHOLE_TEXT}')"
     elif kind in ("FLOAT", "DOUBLE") or kind.startswith("DECIMAL("):
-        value = "CASE WHEN other = system.main.trunc(other) THEN TRY_CAST(other AS BIGINT) END"
-    return f"CASE WHEN {value} >= 0 THEN {value} END"
+        readable = f"{value} = system.main.trunc({value})"
+    return f"CASE WHEN {readable} AND {count} >= 0 THEN {count} END"
 
 
 def keep_groups(workspace: Workspace, counted: Any, family: Family | None, request: Request) -> Tally | FamilyTally:
@@ -334,7 +338,7 @@ def keep_groups(workspace: Workspace, counted: Any, family: Family | None, reque
     connection, table = workspace.connection, invent_name()
     kind = str(counted.types[counted.columns.index("item")])
     item, condition = "item", DUCKDB.is_held("item", family)
-    if family == Family.OTHER:  # a column of gaps
+    if family == Family.OTHER or kind == '"NULL"':  # a column of gaps
         item, condition = "CAST(NULL AS INTEGER)", "false"
     elif family == Family.TEXT:
         item = f"TRY(system.main.decode({'item' if kind == 'BLOB' else 'system.main.encode(item)'}))"
@@ -367,7 +371,7 @@ def keep_groups(workspace: Workspace, counted: Any, family: Family | None, reque
 
 def list_columns(answer: Any) -> list[Any]:
     """The columns of an Arrow table: whole numbers as arrays, all else as Python values."""
-    is_integer = import_optional("pyarrow").types.is_integer
+    is_integer = pa.types.is_integer
     return [column.to_numpy() if is_integer(column.type) else column.to_pylist() for column in answer.columns]
 
 
@@ -399,12 +403,13 @@ def take_plain_columns(relation: Any) -> Any:
 
 
 def _describe_relation(plain: Any) -> Description:
-    """Describe a relation of `item`, `other` and further columns by its types."""
-    names = [name for name in plain.columns if name != "other"]
-    kinds = tuple(plain.project(", ".join(names)).limit(0).to_arrow_table().schema.types)
-    rows = TypedRows(relation=plain, types=tuple((kind, find_family(kind)) for kind in kinds))
+    """Describe a relation of `item`, `other` and further columns by its types. A column of gaps has no family."""
+    names, is_null = [name for name in plain.columns if name != "other"], pa.types.is_null
+    found = plain.project(", ".join(names)).limit(0).to_arrow_table().schema
+    kinds = {field.name: field.type for field in found if not is_null(field.type)}
     persons = not any(_NEVER_PERSONS.search(str(kind)) for kind in plain.types[1:2])
-    return Description(kinds=kinds, plain=persons, held=rows)
+    types = {role: (kind, find_family(kind)) for role, kind in kinds.items()}
+    return Description(kinds=kinds, plain=persons, held=TypedRows.of(plain, types))
 
 
 # Files, queries and relations
@@ -432,7 +437,7 @@ class DuckDBSource(Source):
         """Count where the relation is."""
         return self._run(described, lambda rows: count_rows(self._workspace, self._given, rows, request))
 
-    def read_rows(self, described: Description, use: Callable[[Rows], _R]) -> _R:
+    def read_rows(self, described: Description, request: Request, use: Callable[[TypedRows], _R]) -> _R:
         """Use all rows, in the workspace."""
         workspace = self._workspace
         if self._given is workspace.connection:
@@ -455,13 +460,23 @@ class FileSource(DuckDBSource):
         opened: OpenedFiles = self._take(choose)
         self._given = self._workspace.connection
         if opened.text:
-            return Description(kinds=(import_optional("pyarrow").string(),) * len(opened.chosen), held=opened)
-        described = opened.read(lambda relation: _describe_relation(take_plain_columns(relation)))
+            kinds = dict.fromkeys(name_roles(opened.chosen), pa.string())
+            return Description(kinds=kinds, held=opened)
+        described = opened.read(_describe_relations)
         return Description(kinds=described.kinds, plain=described.plain, held=opened)
 
     def _run(self, described: Description, work: Callable[[TypedRows], _R]) -> _R:
         opened: OpenedFiles = described.held
-        return opened.read(lambda relation: work(_describe_relation(take_plain_columns(relation)).held))
+        return opened.read(lambda *relations: work(_describe_relations(*relations).held))
+
+
+def _describe_relations(*relations: Any) -> Description:
+    """Describe the files of one table. A gap makes floats of whole numbers, so both are described as whole numbers."""
+    parts = [_describe_relation(take_plain_columns(each)) for each in relations]
+    kinds = {role: kind for part in reversed(parts) for role, kind in part.kinds.items()}
+    kinds |= {role: pa.int64() for role, kind in kinds.items() if pa.types.is_floating(kind)}
+    rows = replace(parts[0].held, more=tuple(part.held for part in parts[1:]))
+    return Description(kinds=kinds, plain=all(part.plain for part in parts), held=rows)
 
 
 class RelationSource(DuckDBSource):
@@ -492,16 +507,14 @@ def open_duckdb_query(workspace: Workspace, query: Query, name: str, *, origin: 
 
 def _ask(connection: Any, sql: str) -> Any:
     """The relation of one SELECT."""
-    engine = import_optional("duckdb")
     with translate_errors("the query", hint=READABLE):
         try:
             statements = connection.extract_statements(sql)
-            if len(statements) == 1 and statements[0].type == engine.StatementType.SELECT:
-                return connection.sql(strip_query(sql))
-            said = "it is not one SELECT"
-        except (engine.ParserException, engine.CatalogException, engine.BinderException) as error:
-            said = str(error)
-    raise refuse_sql(said, sql)
+            if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+                raise refuse_sql("it is not one SELECT", sql)
+            return connection.sql(strip_query(sql))
+        except (duckdb.ParserException, duckdb.CatalogException, duckdb.BinderException) as error:
+            raise refuse_sql(str(error), sql) from None
 
 
 def _take_columns(relation: Any, choose: Choose, *, origin: Origin) -> Any:
@@ -523,9 +536,9 @@ def _open_stream(relation: Any) -> Any:
 
 def describe_types(types: Any, held: Any) -> Description:
     """Describe columns by their Arrow types. A column of gaps has no family."""
-    is_null, [item, *others] = import_optional("pyarrow").types.is_null, list(types)
-    kinds = tuple(None if is_null(kind) else kind for kind in (item, *others[1:]))
-    return Description(kinds=kinds, plain=all(map(is_plain, others[:1])), held=held)
+    is_null, types = pa.types.is_null, list(types)
+    kinds = {role: kind for role, kind in zip(name_roles(types), types, strict=True) if not is_null(kind)}
+    return Description(kinds=kinds, plain=all(map(is_plain, types[1:2])), held=held)
 
 
 class ArrowSource(Source):
@@ -533,33 +546,38 @@ class ArrowSource(Source):
 
     def describe(self, choose: Choose) -> Description:
         """Describe the columns by the schema; of a stream, no batch is asked for."""
-        pa, table = import_optional("pyarrow"), self._given
+        table = self._given
         if isinstance(table, pa.RecordBatch):
             table = pa.Table.from_batches([table])
-        if not isinstance(table, pa.Table | import_optional("pyarrow.dataset").Dataset):
+        if not isinstance(table, pa.Table | datasets.Dataset):
             table = pa.RecordBatchReader.from_stream(table)
-        chosen = choose(Header(columns=table.schema.names))
-        if isinstance(table, import_optional("pyarrow.dataset").FileSystemDataset):
-            table = _widen(table, chosen, self._name)
-        return describe_types([table.schema.field(name).type for name in chosen], (table, chosen))
+        chosen, mixed = choose(Header(columns=table.schema.names)), set[str]()
+        if isinstance(table, datasets.FileSystemDataset):
+            table, mixed = _widen(table, chosen, self._name)
+        kinds = [pa.null() if name in mixed else table.schema.field(name).type for name in chosen]
+        return describe_types(kinds, (table, chosen, mixed))
 
     def open(self, described: Description) -> Table:
         """Read the columns."""
-        table, chosen = described.held
+        table, chosen, mixed = described.held
+        if mixed:
+            kinds = tuple(None if name in mixed else table.schema.field(name).type for name in chosen)
+            return Table(kinds=kinds, batches=_read_files(table, chosen, mixed))
         batches = table.scanner(columns=list(dict.fromkeys(chosen))) if hasattr(table, "scanner") else table
         batches = batches.to_reader() if hasattr(batches, "to_reader") else batches
         kinds = tuple(table.schema.field(name).type for name in chosen)
         return Table(kinds=kinds, batches=(tuple(map(batch.column, chosen)) for batch in batches))
 
 
-def _widen(dataset: Any, chosen: list[str], name: str) -> Any:
+def _widen(dataset: Any, chosen: list[str], name: str) -> tuple[Any, set[str]]:
     """A dataset in whose schema each file fits: a later file may hold wider whole numbers than the first.
 
-    A file of text has no schema of its own, and a dataset with a filter is left as it is.
+    A gap may make floats of the whole numbers of a file, or a column without a type: such columns are listed, too. A
+    file of text has no schema of its own, and a dataset with a filter is left as it is.
     """
-    pa, schema = import_optional("pyarrow"), dataset.schema
+    schema, mixed = dataset.schema, set[str]()
     if dataset.format.default_extname in ("csv", "json") or getattr(dataset, "_scan_options", None):
-        return dataset
+        return dataset, mixed
     fragments = list(dataset.get_fragments())
     for column in chosen:
         place = schema.get_field_index(column)
@@ -569,22 +587,35 @@ def _widen(dataset: Any, chosen: list[str], name: str) -> Any:
             signed = any(map(pa.types.is_signed_integer, kinds))
             wide = pa.decimal128(20, 0) if signed and pa.uint64() in kinds else pa.int64() if signed else pa.uint64()
             schema = schema.set(place, pa.field(column, wide))
-        elif len({find_family(kind) for kind in kinds}) > 1:
+            continue
+        families = {find_family(kind) for kind in kinds if not pa.types.is_null(kind)}
+        if len(families) > 1 or (families and pa.null() in kinds):
+            mixed.add(column)
+        if len(families) > 1 and families != {Family.INTEGER, Family.FLOAT}:
             raise DataError(
                 f"column {column!r} of {name} must have one type in all files",
                 "it has not",
                 hint="write the files with one type, or cast the column in a query",
             )
     if schema.equals(dataset.schema):
-        return dataset
-    make = import_optional("pyarrow.dataset").FileSystemDataset
-    return make(fragments, schema, dataset.format, dataset.filesystem, dataset.partition_expression)
+        return dataset, mixed
+    make = datasets.FileSystemDataset
+    return make(fragments, schema, dataset.format, dataset.filesystem, dataset.partition_expression), mixed
+
+
+def _read_files(dataset: Any, chosen: list[str], mixed: set[str]) -> Generator[tuple[Any, ...], None, None]:
+    """Read the files of a dataset by their own types where these differ, value by value."""
+    for fragment in dataset.get_fragments():
+        schema, own = dataset.schema, fragment.physical_schema
+        for name in mixed & set(own.names):
+            schema = schema.set(schema.get_field_index(name), own.field(name))
+        for batch in fragment.to_batches(schema=schema, columns=list(dict.fromkeys(chosen))):
+            yield tuple(batch[name].to_pylist() if name in mixed else batch[name] for name in chosen)
 
 
 def exports_arrow(value: Any) -> bool:
     """Whether a value is a table of Arrow, or exports one."""
-    pa = import_optional("pyarrow")
-    if isinstance(value, pa.RecordBatch | import_optional("pyarrow.dataset").Dataset):
+    if isinstance(value, pa.RecordBatch | datasets.Dataset):
         return True
     return hasattr(value, "__arrow_c_stream__") and not isinstance(value, pa.ChunkedArray)
 
@@ -595,71 +626,78 @@ Write = Callable[[Any], Any]
 """Write some values, or an Arrow array, as an Arrow array."""
 
 
-def _choose_columns(kinds: tuple[Any, ...], request: Request | None) -> Iterable[tuple[str, Any, Write, int]]:
+def _choose_columns(
+    kinds: tuple[Any, ...], request: Request | None, checked: bool
+) -> Iterable[tuple[str, Any, Write, int]]:
     """The columns of a relation: each with its name, its type, how it is written, and from which column.
 
     A column with a type is brought to one that DuckDB holds without loss. Of any other column, each item is looked up
     or written as bytes, and each person, value by value, so that no value can cause an error. Then a cap needs the
-    texts that order votes, in columns of their own.
+    texts that order votes, in columns of their own. A check needs the texts of items, and persons as counts.
     """
-    pa, (item, other, *groups) = import_optional("pyarrow"), kinds
-    limited, domain = (False, None) if request is None else (request.needs_pairs, request.domain)
-    texts = partial(_write_each, lambda value: write_text(value).encode())
-    numbered = [] if request is None else request.match([item, *groups])
-    moments, weights = ({}, {}) if request is None else (request.moments, request.weights)
-    for name, kind, place in zip(name_roles(kinds), kinds, range(len(kinds)), strict=True):
-        public = next((public for column, public, _ in numbered if column == name), None)
+    (item, other, *_) = kinds
+    readers: dict[str, Callable[[Any], Any]] = {}
+    if request is not None:
+        readers |= {role: Lookup(public).find for role, public in request.match()}
+        readers |= {role: MomentLookup(span).find for role, span in request.moments.items()}
+        readers |= {role: partial(read_weight, largest=largest) for role, largest in request.weights.items()}
+    for place, (name, kind) in enumerate(zip(name_roles(kinds), kinds, strict=True)):
         if name == "other":
             continue
         if kind is not None:
             yield name, choose_exact_type(kind), _write_items, place
-        elif name in moments:
-            yield name, pa.int64(), MomentLookup(moments[name]).number, place
-        elif name in weights:
-            yield name, pa.int64(), partial(_write_weights, weights[name]), place
-        elif public is not None:
-            yield name, pa.int64(), Lookup(public).number, place
+        elif name in readers:
+            yield name, *_write_each(pa.int64(), readers[name]), place
         else:
-            yield name, pa.large_binary(), partial(_write_each, write_item), place
+            yield name, *_write_each(pa.large_binary(), write_item), place
     if other in (pa.time64("ns"), pa.date64()):
         # DuckDB has days and microseconds, and persons who differ by less are different persons.
         yield "other", pa.int64(), lambda column: column.cast(pa.int64()), 1
     elif other is not None:
         yield "other", choose_exact_type(other), partial(write_exact, safe=False), 1
     elif request is not None and request.counted:
-        yield "other", pa.int64(), _write_counts, 1
+        yield "other", *_write_each(pa.int64(), _read_count), 1
     else:
-        yield "other", pa.large_binary(), partial(_write_each, _write_person), 1
+        yield "other", *_write_each(pa.large_binary(), _write_person), 1
+    limited = request is not None and request.needs_pairs and not checked
+    texts = _write_each(pa.large_binary(), lambda value: write_text(value).encode())
     if limited and other is None:
-        yield "other_text", pa.large_binary(), texts, 1
-    if limited and item is None and domain is None:
-        yield "item_text", pa.large_binary(), texts, 0
+        yield "other_text", *texts, 1
+    if limited and item is None and "item" not in readers:
+        yield "item_text", *texts, 0
+    if checked and item is None:
+        yield "item_written", *_write_each(pa.string(), _write_shown), 0
+    if checked and other is None:
+        yield "other_count", *_write_each(pa.int64(), read_count), 1
 
 
-def _write_each(write: Callable[[Any], bytes | None], values: Iterable[Any]) -> Any:
-    pa = import_optional("pyarrow")
-    return pa.array([write(each) for each in values], pa.large_binary())
+def _write_each(kind: Any, write: Callable[[Any], Any]) -> tuple[Any, Write]:
+    """An Arrow type, and the writer of values to it, each by itself."""
+    return kind, lambda values: pa.array([write(each) for each in values], kind)
 
 
 def _write_person(value: Any) -> bytes | None:
     return None if is_missing(value) else write_person(value)
 
 
-def _write_counts(values: Iterable[Any]) -> Any:
-    """Counts as an Arrow array; what is no count is −1, which no count is."""
-    pa = import_optional("pyarrow")
-    read = [None if is_missing(each) else NO_COUNT if (n := read_count(each)) is None else n for each in values]
-    return pa.array(read, pa.int64())
+def _read_count(value: Any) -> int | None:
+    """Read a count; what is no count is −1, which no count is."""
+    return None if is_missing(value) else NO_COUNT if (count := read_count(value)) is None else count
 
 
-def _write_weights(largest: int, values: Iterable[Any]) -> Any:
-    pa = import_optional("pyarrow")
-    return pa.array([read_weight(each, largest) for each in values], pa.int64())
+def _write_shown(value: Any) -> str | None:
+    """Write an item as a check shows it."""
+    try:
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        return None if is_missing(value) else escape_surrogates(str(value))
+    except Exception:  # values may have any type, and their methods may fail in any way
+        return f"a {type(value).__name__}"
 
 
 def _write_items(column: Any) -> Any:
     """Write items in a type that DuckDB holds, with gaps in place of those that would be rounded."""
-    pa, compute, exact = import_optional("pyarrow"), import_optional("pyarrow.compute"), write_exact(column, safe=False)
+    exact = write_exact(column, safe=False)
     if column.type not in (pa.time64("ns"), pa.date64()):
         return exact
     same = compute.equal(exact.cast(column.type, safe=False), column)

@@ -28,7 +28,7 @@ from shortlist.errors import ChangedError, DataError, ParameterError, ShortlistE
 from shortlist.near_names import describe_unknown
 from shortlist.privacy.numbers import quote
 from shortlist.votes.failures import register_engine, translate_errors
-from shortlist.votes.libraries import import_optional
+from shortlist.votes.libraries import duckdb, pa
 from shortlist.votes.places import COMPRESSED, EXTENSIONS, FORMATS, STDIN, Kind, Place, find_files
 from shortlist.votes.queries import quote_name, quote_text
 from shortlist.votes.source import VOTES, Choose, Header, Origin
@@ -172,6 +172,7 @@ class Part:
     """One file as it is found: the path to read, how it is packed, and its chosen columns.
 
     Files of one `layout` are read together: the types of Parquet columns, the delimiter and the names of a CSV file.
+    Types of one family are brought together by DuckDB.
     """
 
     place: Place
@@ -180,6 +181,7 @@ class Part:
     empty: bool = False
     chosen: tuple[str, ...] = ()
     layout: tuple[Any, ...] = ()
+    families: tuple[str, ...] = ()
 
 
 def open_files(workspace: Workspace, given: Any, choose: Choose, *, name: str) -> OpenedFiles:
@@ -233,16 +235,16 @@ class OpenedFiles(ABC):
             self._parts = self._describe([part for part in parts if not (part.empty and self._names_inside)])
             self.chosen = self._parts[0].chosen if self._parts else choose(_NO_HEADER)
 
-    def read(self, use: Callable[[Any], _R]) -> _R:
-        """Use the relation of the chosen columns. Refuse to go on with files that changed meanwhile."""
-        engine, hint = import_optional("duckdb"), "is every file complete, and are all its rows alike?"
+    def read(self, use: Callable[..., _R]) -> _R:
+        """Use the chosen columns: one relation, or several if types differ. Refuse files that changed meanwhile."""
+        hint = "is every file complete, and are all its rows alike?"
         with self._explain_failures(hint), register_engine(self._connection.interrupt):
             try:
-                done = use(self._make())
-            except (engine.InvalidInputException, engine.NotImplementedException):
+                done = use(*self._make())
+            except (duckdb.InvalidInputException, duckdb.NotImplementedException):
                 if not self._repair():
                     raise
-                done = use(self._make())
+                done = use(*self._make())
         self._check_unchanged()
         return done
 
@@ -272,11 +274,16 @@ class OpenedFiles(ABC):
         """Make copies that can be read, if the files cannot."""
         return False
 
-    def _make(self) -> Any:
-        """Make the relation. Files that are all empty do not say which columns they have."""
-        queries = [self._write_query(group[0], group) for group in self._group(self._parts)]
+    def _make(self) -> list[Any]:
+        """Make a relation of all files whose columns have the same families of types.
+
+        Files that are all empty do not say which columns they have.
+        """
         nothing = f"SELECT {', '.join(f'NULL::VARCHAR AS {quote_name(each)}' for each in self.chosen)} WHERE false"
-        return self._connection.sql(" UNION ALL ".join(queries) or nothing)
+        alike: dict[Any, list[str]] = defaultdict(list)
+        for group in self._group(self._parts):
+            alike[group[0].families].append(self._write_query(group[0], group))
+        return [self._connection.sql(" UNION ALL ".join(queries)) for queries in alike.values() or [[nothing]]]
 
     def _group(self, parts: Sequence[Part]) -> list[list[Part]]:
         """The files that are read together, as plain files in UTF-8 where DuckDB cannot read them in place."""
@@ -341,7 +348,7 @@ class OpenedFiles(ABC):
         extension = EXTENSIONS[place.target.partition("://")[0].lower()]
         try:
             self._connection.execute(f"LOAD {extension}")
-        except import_optional("duckdb").Error:
+        except duckdb.Error:
             raise DataError(
                 f"{self._name} at {place.label!r} can be read only with DuckDB's extension {extension!r}, "
                 "which is not installed",
@@ -417,7 +424,11 @@ class OpenedFiles(ABC):
 
 
 class _ParquetFiles(OpenedFiles):
-    """Files that may differ in the width of a type, not in the type."""
+    """Files that may differ in the width of a type, not in the type.
+
+    Those of votes may also differ in what a writer makes of a gap, which may be the row of one person: it writes whole
+    numbers as floats, and a column of gaps without a type. Then each file is read by its own types.
+    """
 
     text = False
 
@@ -429,15 +440,20 @@ class _ParquetFiles(OpenedFiles):
             types = dict(zip(opened.columns, map(str, opened.types), strict=True))
             file = Path(part.place.label) if len(parts) > 1 else None
             chosen = self._choose(Header(columns=opened.columns, origin=Origin.SCHEMA, file=file))
-            for column in chosen:
-                family, before = first.setdefault(column, (_find_width_family(types[column]), part))
-                if family != _find_width_family(types[column]):
+            families = tuple(_find_width_family(types[column]) for column in chosen)
+            for column, family in zip(chosen, families, strict=True):
+                if self._tolerant and family == _GAPS:
+                    continue
+                kind = "a number" if self._tolerant and family in _NUMBERS else family
+                known, before = first.setdefault(column, (kind, part))
+                if known != kind:
                     raise DataError(
                         f"column {column!r} of {self._name} must have one type in all files",
                         f"it has not in {before.place.label!r} and {part.place.label!r}",
                         hint="write the files with one type, or cast the column in a query",
                     )
-            described.append(replace(part, chosen=tuple(chosen), layout=tuple(types[each] for each in chosen)))
+            layout = tuple(types[each] for each in chosen)
+            described.append(replace(part, chosen=tuple(chosen), layout=layout, families=families))
         return described
 
     def _write_query(self, like: Part, parts: Sequence[Part]) -> str:
@@ -446,6 +462,9 @@ class _ParquetFiles(OpenedFiles):
 
 def _read_parquet(parts: Sequence[Part]) -> str:
     return f"read_parquet({_list_paths(parts)}, hive_types_autocast = false)"
+
+
+_GAPS, _NUMBERS = '"NULL"', ("INTEGER", "FLOAT", "DOUBLE")
 
 
 def _find_width_family(written: str) -> str:
@@ -520,17 +539,19 @@ def _read_json_value(column: str, largest: str) -> str:
     """The SQL of a JSON value as text. A number has one text, however it is written: 0, 0.0, -0.0 and 0e1 are one."""
     raw, text = f"CAST({column} AS VARCHAR)", f"system.main.json_extract_string({column}, '$')"
     number = f"TRY_CAST({text} AS DOUBLE)"
-    one = (
-        f"CASE WHEN system.main.isinf({number}) THEN NULL "
-        f"WHEN {number} = system.main.trunc({number}) AND {number} BETWEEN -{largest} AND {largest} "
-        f"THEN CAST(CAST({number} AS HUGEINT) AS VARCHAR) ELSE CAST({number} AS VARCHAR) END"
-    )
+    one = f"CASE WHEN NOT system.main.isinf({number}) THEN {write_float(number, largest)} END"
     # Whole numbers beyond 64 bits would be called DOUBLE as well.
     return (
         f"CASE WHEN system.main.starts_with({raw}, '\"') THEN {text} "
         f"WHEN system.main.regexp_full_match({raw}, '-?[0-9]+') THEN {raw} "
         f"WHEN system.main.json_type({column}) = 'DOUBLE' THEN {one} ELSE {text} END"
     )
+
+
+def write_float(number: str, largest: str = "1e38") -> str:
+    """The SQL of a float as text, which is that of the whole number if it is one."""
+    whole = f"{number} = system.main.trunc({number}) AND {number} BETWEEN -{largest} AND {largest}"
+    return f"CASE WHEN {whole} THEN CAST(CAST({number} AS HUGEINT) AS VARCHAR) ELSE CAST({number} AS VARCHAR) END"
 
 
 class _CsvFiles(OpenedFiles):
@@ -698,7 +719,7 @@ def _read_bytes(part: Part) -> Generator[bytes, None, None]:
         if part.compression == "xz":
             unpacked = lzma.LZMAFile(file)  # noqa: SIM115
         elif part.compression != "uncompressed":
-            unpacked = import_optional("pyarrow").CompressedInputStream(file, part.compression)
+            unpacked = pa.CompressedInputStream(file, part.compression)
         with closing(unpacked):
             yield from iter(lambda: unpacked.read(_CHUNK), b"")
 

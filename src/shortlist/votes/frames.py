@@ -8,16 +8,16 @@ except in Spark: not every library has the hash that orders them.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from shortlist.votes.dialects import SPARK
+from shortlist.votes.dialects import SPARK, Column
 from shortlist.votes.duckdb import Workspace, describe_types, keep_groups, list_columns, open_duckdb_query
 from shortlist.votes.failures import translate_errors
-from shortlist.votes.libraries import import_optional
+from shortlist.votes.libraries import import_optional, pa, pl
 from shortlist.votes.matching import make_key_table
-from shortlist.votes.queries import Query
+from shortlist.votes.queries import Query, invent_name
 from shortlist.votes.rows import ColumnsSource, SqliteSource
 from shortlist.votes.source import (
     Choose,
@@ -31,17 +31,16 @@ from shortlist.votes.source import (
     Table,
     Tally,
     make_tally,
-    name_group_columns,
     name_roles,
     scatter_counts,
 )
-from shortlist.votes.values import DIGITS, Family, choose_exact_type, find_family
+from shortlist.votes.values import DIGITS, Family, choose_exact_type
 
 
 def _needs_workspace(described: Description, request: Request) -> bool:
     """Whether votes go to the workspace: counts, families, votes of a time, with weights, or a cap, or no type."""
     several = request.groups is not None or request.span is not None or request.weight is not None
-    return request.counted or several or request.cap is not None or described.kind is None
+    return request.counted or several or request.cap is not None or "item" not in described.kinds
 
 
 # Polars
@@ -52,7 +51,7 @@ class PolarsSource(ColumnsSource):
 
     def describe(self, choose: Choose) -> Description:
         """Describe the columns by the schema. Categories are text: their codes depend on other votes."""
-        pl, lazy = import_optional("polars"), self._given.lazy()
+        lazy = self._given.lazy()
         found, kinds = lazy.collect_schema().names(), lazy.collect_schema().dtypes()
         chosen, taken = choose(Header(columns=found)), []
         for column, role in zip(chosen, name_roles(chosen), strict=True):
@@ -67,7 +66,7 @@ class PolarsSource(ColumnsSource):
 
     def open(self, described: Description) -> Table:
         """Read the columns."""
-        pl, collected = import_optional("polars"), described.held.collect(engine="streaming")
+        collected = described.held.collect(engine="streaming")
         if pl.Object in collected.dtypes:
             return super().open(Description(held=collected.get_columns()))
         return Table.of(collected.to_arrow())
@@ -76,13 +75,14 @@ class PolarsSource(ColumnsSource):
         """Count in Polars; without a domain, the workspace keeps the groups."""
         if _needs_workspace(described, request):
             return super().count(described, request)
-        pl, domain, voted = import_optional("polars"), request.domain, described.held.drop_nulls(["item", "other"])
+        domain, voted = request.domain, described.held.drop_nulls(["item", "other"])
+        kind, family = described.kinds["item"], described.find_family("item")
         if voted.collect_schema()["other"].is_float():
             voted = voted.filter(pl.col("other").is_not_nan())
         if domain is not None:
-            keys = make_key_table(domain, choose_exact_type(described.kind), described.family)
+            keys = make_key_table(domain, choose_exact_type(kind), family)
             keys = pl.from_arrow(keys).with_columns(pl.col("row").cast(pl.UInt32))  # short numbers are grouped faster
-            if described.family in (Family.NAIVE, Family.AWARE):
+            if family in (Family.NAIVE, Family.AWARE):
                 # Keys are times in UTC; the zone of the votes only says how to show them.
                 voted = voted.with_columns(pl.col("item").to_physical())
                 keys = keys.with_columns(pl.col("key").to_physical())
@@ -93,12 +93,11 @@ class PolarsSource(ColumnsSource):
         if domain is not None:
             return LocalTally(domain, scatter_counts(counted["item"], counted["votes"], d=domain.d))
         groups = self._workspace.open_table(Table.of(counted.to_arrow()))
-        return keep_groups(self._workspace, groups.relation.project("item, other AS votes"), described.family, request)
+        return keep_groups(self._workspace, groups.relation.project("item, other AS votes"), family, request)
 
 
 def _make_plain(column: Any, kind: Any, role: str) -> Any:
     """A column in a type that Arrow has."""
-    pl = import_optional("polars")
     if str(kind) in ("Int128", "UInt128") and role != "other":
         return column.cast(pl.Decimal(DIGITS, 0), strict=False)
     return column.cast(pl.String) if str(kind).startswith(("Categorical", "Enum", "Int128", "UInt128")) else column
@@ -152,7 +151,7 @@ class IbisSource(Source):
         plain, domain = described.held, request.domain
         if domain is None or _needs_workspace(described, request):
             return super().count(described, request)
-        keys = import_optional("ibis").memtable(make_key_table(domain, described.kind))
+        keys = import_optional("ibis").memtable(make_key_table(domain, described.kinds["item"]))
         voted = plain.filter(plain.other.notnull())
         if plain.other.type().is_floating():
             voted = voted.filter(~voted.other.isnan())
@@ -198,7 +197,7 @@ class SparkSource(Source):
         plain = numbered.selectExpr(*taken)
         persons = not any(kind.startswith(_NEVER_PERSONS) for _, kind in plain.dtypes[1:2])
         held = plain if len(chosen) > 1 else plain.distinct()
-        types = tuple(_find_arrow_type(field.dataType) for field in plain.schema.fields if field.name != "other")
+        types = {field.name: _find_arrow_type(field.dataType) for field in plain.schema.fields}
         return Description(kinds=types, plain=persons, held=held)
 
     def open(self, described: Description) -> Table:
@@ -224,43 +223,47 @@ class SparkSource(Source):
 
         Under limits, the pairs of a person and a cell are computed at once.
         """
-        plain, groups, session = described.held, request.groups, described.held.sparkSession
-        functions = import_optional("pyspark.sql.functions")
-        kind = dict(plain.dtypes)["other"]
-        # 0 and −0 are one person.
-        person = "other + 0" if kind in ("double", "float") else "other"
-        columns = [name for name in plain.columns if name != "other"]
-        voted = plain.where(SPARK.is_present("other", kind)).selectExpr(*columns, f"{person} AS other")
+        plain, session, family = described.held, described.held.sparkSession, described.find_family("item")
+        columns = {
+            role: Column(value=f"v.{role}", kind=kind, arrow=described.kinds[role], family=described.find_family(role))
+            for role, kind in plain.dtypes
+        }
+        frames, other = {(votes := invent_name()): plain}, columns["other"]
+        where = [SPARK.is_present(other.value, other.kind)]
         if request.domain is None:
-            valid = " AND is_valid_utf8(item)" if described.family == Family.TEXT else ""
-            voted = voted.where(SPARK.is_held("item", described.family) + valid)
-        period = "0"
-        for moment, span in request.moments.items():
-            family = find_family(request.find_kind(described.kinds, moment))
-            inside, period = SPARK.find_period(moment, dict(plain.dtypes)[moment], family, span)
-            voted = voted.where(inside)
-        for weight, largest in request.weights.items():
-            family = find_family(request.find_kind(described.kinds, weight))
-            sql = SPARK.write_weight(weight, dict(plain.dtypes)[weight], family, largest)
-            voted = voted.selectExpr("*", f"{sql} AS weight").where("weight >= 1").drop(weight)
-        for column, public, arrow_type in request.match(described.kinds):
-            keys = _send(session, make_key_table(public, arrow_type), plain.schema[column].dataType)
-            voted = voted.join(keys, voted[column] == keys["key"]).withColumn(column, keys["row"]).drop("key", "row")
-        if groups is not None:
-            if groups.columns:
-                voted = voted.join(_send(session, groups.make_table()), on=name_group_columns(len(groups.columns)))
-            cells = groups.make_cell_table()
-            if cells is not None:
-                cells = _send(session, cells)
-                listed = (voted["group_number"] == cells["listed_group"]) & (voted["item"] == cells["listed"])
-                voted = voted.join(cells, listed).withColumn("item", cells["place"])
-            if groups.periods is not None:
-                number = f"group_number * {groups.width} + {period}" if groups.columns else period
-                voted = voted.withColumn("group_number", functions.expr(f"CAST({number} AS BIGINT)"))
+            where += [SPARK.is_held("v.item", family), *["is_valid_utf8(v.item)"] * (family == Family.TEXT)]
+
+        def send(table: Any, key: Any = None) -> str:
+            name = invent_name()
+            frames[name] = _send(session, table, key)
+            return name
+
+        sql = SPARK.write_votes(
+            f"{votes} AS v",
+            request,
+            columns,
+            # 0 and −0 are one person.
+            taken={"other": "v.other + 0" if other.kind in ("double", "float") else "v.other"},
+            where=where,
+            send=send,
+            send_keys=lambda public, column: send(
+                make_key_table(public, column.arrow), plain.schema[column.value.removeprefix("v.")].dataType
+            ),
+        )
+        kinds: dict[str, str] = {}
         if request.needs_pairs:
             # Limits look at the pairs several times. A checkpoint is computed once, whatever the votes are made of.
-            voted = session.sql(SPARK.write_pairs("{votes}", request), votes=voted).localCheckpoint()
-        return session.sql(SPARK.write_counting("{votes}", request, dict(voted.dtypes)), votes=voted)
+            pairs = _ask(session, SPARK.write_pairs(f"({sql}) AS votes", request), frames).localCheckpoint()
+            sql, frames, kinds = f"SELECT * FROM {votes}", {votes: pairs}, dict(pairs.dtypes)
+        return _ask(session, SPARK.write_counting(f"({sql}) AS votes", request, kinds), frames)
+
+
+def _ask(session: Any, sql: str, frames: Mapping[str, Any]) -> Any:
+    """The answer to a query in which data frames have names that nobody can guess. Spark reads braces as names."""
+    sql = sql.replace("{", "{{").replace("}", "}}")
+    for name in frames:
+        sql = sql.replace(name, f"{{{name}}}")
+    return session.sql(sql, **frames)
 
 
 @contextmanager
@@ -304,7 +307,6 @@ def _pack(keys: Any) -> Any:
 
     Of a table in memory, Spark copies every row several times on the driver while it plans. A list is one row.
     """
-    pa = import_optional("pyarrow")
     parts = [keys.slice(start, _PACK) for start in range(0, max(len(keys), 1), _PACK)]
     pairs = [part.to_struct_array().combine_chunks() for part in parts]
     return pa.table({"pack": pa.chunked_array([pa.ListArray.from_arrays([0, len(each)], each) for each in pairs])})
@@ -312,7 +314,7 @@ def _pack(keys: Any) -> Any:
 
 def _find_arrow_type(spark_type: Any) -> Any:
     """The Arrow type of a type of Spark."""
-    pa, types = import_optional("pyarrow"), import_optional("pyspark.sql.types")
+    types = import_optional("pyspark.sql.types")
     to_arrow = import_optional("pyspark.sql.pandas.types").to_arrow_type
     try:
         return pa.timestamp("us", "UTC") if isinstance(spark_type, types.TimestampType) else to_arrow(spark_type)

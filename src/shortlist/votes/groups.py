@@ -16,8 +16,8 @@ from shortlist.array_types import IntArray
 from shortlist.errors import DataError, ParameterError
 from shortlist.periods import Period
 from shortlist.votes.domain import Domain, encode_items, find_fault, is_table_of_votes
-from shortlist.votes.libraries import import_optional
-from shortlist.votes.source import Header, Origin, Request, Table, name_group_columns
+from shortlist.votes.libraries import pa
+from shortlist.votes.source import Header, Origin, Request, name_group_columns
 from shortlist.votes.values import is_missing, read_count
 
 GROUPS = "the groups"
@@ -69,9 +69,11 @@ class Groups:
         return np.full(len(self), domain.d) if self.starts is None else np.repeat(np.diff(self.starts), self.width)
 
     def make_table(self) -> Any:
-        """The Arrow table of the numbers of values, and of the listed group that they make (`group_number`)."""
+        """The Arrow table of the numbers of values, of the listed group that they make, and of its first group."""
         numbers = dict(zip(name_group_columns(len(self.columns)), self.codes.T, strict=True))
-        return import_optional("pyarrow").table({**numbers, "group_number": np.arange(len(self.codes))})
+        listed = np.arange(len(self.codes))
+        columns = {**numbers, "group_number": listed, "first_number": listed * self.width}
+        return pa.table(columns)
 
     def make_cell_table(self) -> Any:
         """The Arrow table of the rows of each listed group, with their places in it; None if groups have all rows."""
@@ -80,7 +82,7 @@ class Groups:
         numbers = np.repeat(np.arange(len(self.codes)), np.diff(self.starts))
         places = np.arange(len(self.items)) - self.starts[numbers]
         columns = {"listed_group": numbers, "listed": self.items, "place": places}
-        return import_optional("pyarrow").table(columns)
+        return pa.table(columns)
 
     def find_rows(self, numbers: IntArray, places: IntArray) -> IntArray:
         """The rows of the domain at some places of some groups."""
@@ -181,9 +183,9 @@ class GroupReader:
         # Of a single column, a source may tell the different values only, in any order.
         return [*chosen, *(header.take([_PEOPLE], where=GROUPS) if self._has_people else chosen[:1])]
 
-    def read(self, table: Table) -> Groups:
-        """Read the chosen columns."""
-        *columns, people = table.read_columns(what=GROUPS)
+    def read(self, chosen: Sequence[Any]) -> Groups:
+        """Read the chosen columns, which are Arrow arrays."""
+        *columns, people = chosen
         return number_groups(columns, people.to_pylist() if self._has_people else None)
 
 

@@ -10,12 +10,29 @@ from shortlist.errors import MissingExtraError
 _KNOWN = {"duckdb", "ibis", "narwhals", "pandas", "polars", "pyarrow", "pyspark", "sqlalchemy"}
 
 
-def import_optional(module: str, *, extra: str = "tables", purpose: str = "reading tables") -> Any:
-    """Import a module that the core does without.
+class Library:
+    """A module that the core does without. It is imported when it is first used.
 
-    >>> import_optional("json").dumps([1])
+    >>> Library("json").dumps([1])
     '[1]'
     """
+
+    def __init__(self, module: str, **options: str) -> None:
+        self._module, self._options = module, options
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(import_optional(self._module, **self._options), name)
+        setattr(self, name, value)
+        return value
+
+
+pa, compute, datasets = Library("pyarrow"), Library("pyarrow.compute"), Library("pyarrow.dataset")
+pl, duckdb = Library("polars"), Library("duckdb", purpose="opening files and tables")
+psycopg = Library("psycopg", extra="postgres", purpose="reading PostgreSQL tables")
+
+
+def import_optional(module: str, *, extra: str = "tables", purpose: str = "reading tables") -> Any:
+    """Import a module that the core does without."""
     try:
         return importlib.import_module(module)
     except ImportError:

@@ -10,7 +10,6 @@ a vote. A value that is no key is ignored, whatever it is.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from fractions import Fraction
@@ -18,14 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shortlist.array_types import IntArray
-from shortlist.votes.libraries import import_optional
+from shortlist.votes.libraries import pa
 from shortlist.votes.values import LARGEST_FLOAT, NUMBERS, Family, classify, find_family
 
 if TYPE_CHECKING:
     from shortlist.votes.domain import Domain
 
-NO_ROW = -1
 _SAME = (Family.TEXT, Family.BYTES, Family.BOOLEAN, Family.DATE)
 _TICKS = {"s": -(10**6), "ms": -(10**3), "us": 1, "ns": 10**3}
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
@@ -44,7 +41,6 @@ def make_key_table(domain: Domain, kept: Any, among: Family | None = None) -> An
     >>> make_key_table(number_items(pa.array(["7", "x", "8"])), pa.int32()).to_pylist()
     [{'key': 7, 'row': 0}, {'key': 8, 'row': 1}]
     """
-    pa = import_optional("pyarrow")
     among = find_family(kept) if among is None else among
     same = domain.family == among and (among in _SAME or domain.items.type == kept)
     if same or (domain.family == Family.INTEGER and among == Family.TEXT):
@@ -72,36 +68,29 @@ class Lookup:
 
     >>> import pyarrow as pa
     >>> from shortlist.votes.domain import number_items
-    >>> Lookup(number_items(pa.array([7, 8]))).rows([7, "8", 7.0, 7.5, [7], None, True]).tolist()
-    [0, 1, 0, -1, -1, -1, -1]
+    >>> lookup = Lookup(number_items(pa.array([7, 8])))
+    >>> [lookup.find(value) for value in [7, "8", 7.0, 7.5, [7], None, True]]
+    [0, 1, 0, None, None, None, None]
     """
 
     def __init__(self, domain: Domain) -> None:
         self._domain = domain
         self._keys: dict[Family, dict[Any, int]] = {}
 
-    def rows(self, values: Iterable[Any]) -> IntArray:
-        """The row of each value, −1 where it means none."""
-        return np.fromiter(map(self._row, values), dtype=np.int64)
-
-    def number(self, values: Iterable[Any]) -> Any:
-        """The row of each value as an Arrow array, with gaps where it means none."""
-        rows = self.rows(values)
-        return import_optional("pyarrow").array(rows, mask=rows == NO_ROW)
-
-    def _row(self, value: Any) -> int:
+    def find(self, value: Any) -> int | None:
+        """The row of a value, None where it means none."""
         try:
             family, key = classify(value)
             if family not in self._keys:
                 self._keys[family] = find_keys(self._domain, family)
-            return self._keys[family].get(key, NO_ROW)
+            return self._keys[family].get(key)
         except Exception:  # values may have any type, and their methods may fail in any way
-            return NO_ROW
+            return None
 
 
 def _fit(key: Any, kept: Any) -> Any:
     """The key as an Arrow type stores it, or None where the type cannot hold it."""
-    types = import_optional("pyarrow").types
+    types = pa.types
     if types.is_integer(kept):
         bits = kept.bit_width - types.is_signed_integer(kept)
         low = -(1 << bits) if types.is_signed_integer(kept) else 0
@@ -134,7 +123,6 @@ def _count_ticks(key: datetime | time, kept: Any) -> int | None:
 
 
 def _stored_type(kept: Any) -> Any:
-    pa = import_optional("pyarrow")
     if pa.types.is_timestamp(kept) or pa.types.is_time64(kept):
         return pa.int64()
     return pa.int32() if pa.types.is_time32(kept) else kept

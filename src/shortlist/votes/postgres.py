@@ -12,16 +12,16 @@ import os
 import weakref
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 from shortlist.errors import ChangedError, DataError
 from shortlist.profile import EVERY_LEVEL
-from shortlist.votes.dialects import POSTGRES
+from shortlist.votes.dialects import POSTGRES, Column
 from shortlist.votes.domain import Domain
 from shortlist.votes.failures import end_in, register_engine, translate_errors
-from shortlist.votes.libraries import import_optional
+from shortlist.votes.libraries import compute, import_optional, pa, psycopg
 from shortlist.votes.matching import find_keys, make_key_table
 from shortlist.votes.queries import READABLE, Query, invent_name, quote_name, refuse_sql, strip_query
 from shortlist.votes.source import (
@@ -35,7 +35,7 @@ from shortlist.votes.source import (
     Table,
     Tally,
     make_tally,
-    name_group_columns,
+    name_roles,
 )
 from shortlist.votes.values import DIGITS, NUMBERS, Family, find_family
 
@@ -52,9 +52,9 @@ class PostgresSource(Source):
     def describe(self, choose: Choose) -> Description:
         """Make a view of the query, describe its columns, and forget it."""
         with closing(Session(self._given)) as session:
-            item, *others = chosen = session.open_view(self._given.sql, choose)
-        kinds = tuple(column.arrow for column in (item, *others[1:]))
-        return Description(kinds=kinds, plain=all(other.is_plain for other in others[:1]), held=(choose, chosen))
+            chosen = session.open_view(self._given.sql, choose)
+        kinds = {role: column.arrow for role, column in zip(name_roles(chosen), chosen, strict=True)}
+        return Description(kinds=kinds, plain=all(other.is_plain for other in chosen[1:2]), held=(choose, chosen))
 
     def open(self, described: Description) -> Table:
         """Read the columns as Python values."""
@@ -67,49 +67,35 @@ class PostgresSource(Source):
 
     def count(self, described: Description, request: Request) -> Tally | FamilyTally:
         """Count on the server."""
-        with self._open(described) as (session, (item, other, *columns)):
-            counts, groups, votes = f"pg_temp.{invent_name()}", request.groups, f"{session.view} AS v"
-            inside, period = [], "0"
-            for moment, span in request.moments.items():
-                time = request.find_kind([item, *columns], moment)
-                condition, period = POSTGRES.find_period(time.value, time.kind, find_family(time.arrow), span)
-                inside.append(condition)
-            # Equal decimals with other numbers of digits are one item.
-            value = f"trim_scale({item.value})" if item.kind == "numeric" else item.value
-            cell, kinds = {"item": value}, {"item": item.kind, "other": other.kind, "group_number": "int8"}
-            for role, public, column in request.match([item, *columns]):
-                keys = session.send(f'key {column.key_type}, "row" bigint', _write_keys(public, column))
-                votes += f" JOIN {keys} AS k_{role} ON {column.value} = k_{role}.key"
-            if request.domain is not None:
-                cell["item"], kinds["item"] = 'k_item."row"', "int8"
-            if groups is not None:
-                names, cell["group_number"] = name_group_columns(len(groups.columns)), period
-                if names:
-                    fields = "".join(f"{name} bigint, " for name in names)
-                    numbers = session.send(f"{fields}group_number bigint", _write_csv(groups.make_table()))
-                    votes += f" JOIN {numbers} AS g ON " + " AND ".join(f'k_{name}."row" = g.{name}' for name in names)
-                    cell["group_number"] = f"g.group_number * {groups.width} + {period}"
-                cells = groups.make_cell_table()
-                if cells is not None:
-                    listed = session.send("listed_group bigint, listed bigint, place bigint", _write_csv(cells))
-                    votes += f' JOIN {listed} AS c ON g.group_number = c.listed_group AND k_item."row" = c.listed'
-                    cell["item"] = "c.place"
+        with self._open(described) as (session, chosen):
+            counts, columns = f"pg_temp.{invent_name()}", dict(zip(name_roles(chosen), chosen, strict=True))
+            item, other = columns["item"], columns["other"]
+            if item.kind == "numeric":
+                # Equal decimals with other numbers of digits are one item.
+                columns["item"] = replace(item, value=f"trim_scale({item.value})")
+            votes = POSTGRES.write_votes(
+                f"{session.view} AS v",
+                request,
+                columns,
+                taken={"other": other.count if request.counted else other.person},
+                where=[other.is_present, *([item.is_held] if request.domain is None else [])],
+                send=lambda table: session.send(
+                    ", ".join(f"{name} bigint" for name in table.column_names), _write_csv(table)
+                ),
+                send_keys=lambda public, column: session.send(
+                    f"key {column.key_type}, row bigint", _write_keys(public, column)
+                ),
+            )
             kind = item.key_type if request.domain is None else "bigint"
-            number = "group_number bigint, " if groups is not None else ""
+            number = "group_number bigint, " if request.groups is not None else ""
             steps = ("step bigint, ", ", exceeding bigint") if request.caps else ("", "")
             firsts = ", firsts bigint" if request.with_people else ""
             session.execute(f"CREATE TABLE {counts} ({number}item {kind}, {steps[0]}votes bigint{firsts}{steps[1]})")
             session.execute("SET TRANSACTION READ ONLY")
-            cell["other"] = other.count if request.counted else other.person
-            for name, largest in request.weights.items():
-                weight = request.find_kind([item, *columns], name)
-                cell["weight"] = POSTGRES.write_weight(weight.value, weight.kind, find_family(weight.arrow), largest)
-                inside.append(f"{cell['weight']} >= 1")
-            taken = ", ".join(f"{each} AS {name}" for name, each in cell.items())
-            held = [item.is_held] if request.domain is None else []
-            where = " AND ".join([*inside, *held, other.is_present])
-            votes = f"(SELECT {taken} FROM {votes} WHERE {where}) AS votes"
-            session.execute(f"INSERT INTO {counts} {POSTGRES.write_counting(votes, request, kinds)}")
+            number = item.kind if request.domain is None else "int8"
+            kinds = {"item": number, "other": other.kind, "group_number": "int8"}
+            counting = POSTGRES.write_counting(f"({votes}) AS votes", request, kinds)
+            session.execute(f"INSERT INTO {counts} {counting}")
 
             def ask(sql: str) -> list[Any]:
                 with session.allow_interrupts():
@@ -118,7 +104,7 @@ class PostgresSource(Source):
             return make_tally(POSTGRES, ask, request, hint=READABLE)
 
     @contextmanager
-    def _open(self, described: Description) -> Iterator[tuple[Session, list[Column]]]:
+    def _open(self, described: Description) -> Iterator[tuple[Session, list[ServerColumn]]]:
         """Open a session for a tally, which keeps it, with the columns that were described.
 
         After an error it is closed at once. Otherwise the traceback would keep its transaction open on the server.
@@ -143,7 +129,6 @@ class Session:
     """One transaction on a connection of our own; it ends when the session is no longer used."""
 
     def __init__(self, query: Query) -> None:
-        psycopg = import_optional("psycopg", extra="postgres", purpose="reading PostgreSQL tables")
         connection = None
         with suppress(psycopg.Error, OSError):
             connection = _connect(query)
@@ -157,10 +142,8 @@ class Session:
         self.close = weakref.finalize(self, end_in, os.getpid(), _close, connection)
         self.view = f"pg_temp.{invent_name()}"
 
-    def open_view(self, sql: str, choose: Choose) -> list[Column]:
+    def open_view(self, sql: str, choose: Choose) -> list[ServerColumn]:
         """Make a temporary view of a query alone, and describe the chosen columns."""
-        psycopg = import_optional("psycopg")
-        said = None
         with translate_errors("the query", hint=READABLE):
             self._connection.rollback()
             # Temporary objects are written even where a role reads only.
@@ -172,10 +155,7 @@ class Session:
             except psycopg.Error as error:
                 if not (error.sqlstate or "").startswith(_WRONG_SQL):
                     raise
-                said = str(error)
-        if said is not None:
-            raise refuse_sql(said, sql)
-        with translate_errors("the query", hint=READABLE):
+                raise refuse_sql(str(error), sql) from None
             # The view is bound already; functions and operators that others made have no part in our statements.
             self.execute("SET LOCAL search_path = pg_catalog, pg_temp")
             found = _describe_columns(self._connection, self.view)
@@ -201,7 +181,7 @@ class Session:
         self.execute(f"ANALYZE {table}")
         return table
 
-    def fetch_batches(self, *columns: Column) -> Iterator[tuple[Any, ...]]:
+    def fetch_batches(self, *columns: ServerColumn) -> Iterator[tuple[Any, ...]]:
         """Fetch columns of the view in batches; of a single one, its different values."""
         values = ("" if len(columns) > 1 else "DISTINCT ") + ", ".join(column.value for column in columns)
         with self._connection.cursor(invent_name()) as cursor:
@@ -218,7 +198,6 @@ class Session:
 
 def _connect(query: Query) -> Any:
     """Open a connection: by an address, or as an engine of SQLAlchemy would."""
-    psycopg = import_optional("psycopg", extra="postgres", purpose="reading PostgreSQL tables")
     address = query.address
     if address is None:
         engine = query.database
@@ -246,7 +225,6 @@ _ONE_TEXT = ("bit", "varbit", "char", "cidr", "inet", "macaddr", "macaddr8", "mo
 @cache
 def _list_types() -> dict[str, Any]:
     """The Arrow types of the types that hold items. `text` stands for all that is written as text."""
-    pa = import_optional("pyarrow")
     return {
         "text": pa.large_string(),
         "int2": pa.int16(),
@@ -265,28 +243,16 @@ def _list_types() -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
-    """A column of a view."""
+class ServerColumn(Column):
+    """A column of a view. `kind` is `text` for all that is written as text, `other` for types that users made."""
 
     name: str
     """Its quoted name in the view `v`."""
-    kind: str
-    """The name of its type: `text` for all that is written as text, `other` for types that users made."""
-
-    @property
-    def arrow(self) -> Any:
-        """The Arrow type of its values; a structure where there is none."""
-        return _list_types().get(self.kind, import_optional("pyarrow").struct([]))
 
     @property
     def key_type(self) -> str:
         """The type of keys: text is compared by its bytes."""
         return 'text COLLATE "C"' if self.kind == "text" else self.kind
-
-    @property
-    def value(self) -> str:
-        """The SQL of its values; text is compared by its bytes."""
-        return f'({self.name}::text COLLATE "C")' if self.kind == "text" else self.name
 
     @property
     def person(self) -> str:
@@ -295,7 +261,7 @@ class Column:
             return f"trim_scale({self.name})"
         if self.kind in ("float4", "float8"):
             return f"(CASE WHEN {self.name} = 0 THEN 0 ELSE {self.name} END)"
-        return self.name if self.kind in _list_types() and self.kind != "text" else f'({self.name}::text COLLATE "C")'
+        return self.name if self.kind in _list_types() and self.kind != "text" else _write_text(self.name)
 
     @property
     def is_plain(self) -> bool:
@@ -306,7 +272,7 @@ class Column:
     def count(self) -> str:
         """The SQL of its values as counts, NULL where they are none."""
         number = f"{self.name}::numeric"
-        if find_family(self.arrow) not in NUMBERS:
+        if self.family not in NUMBERS:
             digits = f"CASE WHEN {self.value} ~ '^[+]?[0-9]{{1,19}}$' THEN {self.value}::numeric END"
             number = f"({digits if self.kind == 'text' else 'NULL::numeric'})"
         return f"(CASE WHEN {number} BETWEEN 0 AND {EVERY_LEVEL} AND {number} % 1 = 0 THEN {number}::bigint END)"
@@ -322,11 +288,16 @@ class Column:
         if self.kind == "numeric":
             limit = 10**DIGITS - 1
             return f"{self.value} BETWEEN -{limit} AND {limit} AND scale(trim_scale({self.value})) <= {DIGITS}"
-        return POSTGRES.is_held(self.value, find_family(self.arrow))
+        return POSTGRES.is_held(self.value, self.family)
 
 
-def _describe_columns(connection: Any, view: str) -> dict[str, Column]:
-    """The columns of a view, by name."""
+def _write_text(name: str) -> str:
+    """The SQL of a column as text, which is compared by its bytes."""
+    return f'({name}::text COLLATE "C")'
+
+
+def _describe_columns(connection: Any, view: str) -> dict[str, ServerColumn]:
+    """The columns of a view, by name. A type that holds no items has the Arrow type of a structure."""
     rows = connection.execute(
         # A domain has the type that it is made of, which may be a domain again.
         "WITH RECURSIVE found AS (SELECT attnum, attname, atttypid AS kind FROM pg_attribute "
@@ -338,12 +309,16 @@ def _describe_columns(connection: Any, view: str) -> dict[str, Column]:
         "FROM found JOIN pg_type AS t ON t.oid = found.kind WHERE t.typtype <> 'd' ORDER BY attnum",
         (view,),
     ).fetchall()
-    return {name: Column(name=f"v.{quote_name(name)}", kind=kind) for name, kind in rows}
+    found = {}
+    for name, kind in rows:
+        quoted, arrow = f"v.{quote_name(name)}", _list_types().get(kind, pa.struct([]))
+        value = _write_text(quoted) if kind == "text" else quoted
+        found[name] = ServerColumn(name=quoted, value=value, kind=kind, arrow=arrow, family=find_family(arrow))
+    return found
 
 
-def _write_keys(domain: Domain, column: Column) -> bytes:
+def _write_keys(domain: Domain, column: ServerColumn) -> bytes:
     """Write the keys of a domain as CSV."""
-    pa, compute = import_optional("pyarrow"), import_optional("pyarrow.compute")
     if column.kind == "numeric":
         found = find_keys(domain, Family.DECIMAL)
         table = pa.table({"key": [f"{key:f}" for key in found], "row": pa.array(found.values(), pa.int64())})

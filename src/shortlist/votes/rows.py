@@ -17,10 +17,10 @@ import numpy as np
 
 from shortlist.errors import DataError
 from shortlist.votes.failures import register_engine, translate_errors
-from shortlist.votes.libraries import find_library, import_optional, unwrap
+from shortlist.votes.libraries import find_library, pa, unwrap
 from shortlist.votes.queries import READABLE, invent_name, refuse_sql, strip_query
 from shortlist.votes.source import Choose, Description, Header, Origin, Source, Table
-from shortlist.votes.values import choose_exact_type, is_missing, is_plain
+from shortlist.votes.values import choose_exact_type, is_missing, is_plain, make_arrow_column
 
 _BATCH = 1 << 16
 
@@ -45,6 +45,12 @@ class ColumnsSource(Source):
         return Table(kinds=kinds, batches=_cut(columns))
 
 
+def open_items(given: Any, *, what: str) -> Any:
+    """Open a column of public items as an Arrow array; values without a type must all have the same."""
+    column = _open_column(given, items=True)
+    return make_arrow_column(column, what=what) if isinstance(column, list) else column
+
+
 def _cut(columns: list[Any]) -> Generator[tuple[Any, ...], None, None]:
     for start in range(0, len(columns[0]), _BATCH):
         parts = [column[start : start + _BATCH] for column in columns]
@@ -57,7 +63,7 @@ def _open_column(given: Any, *, items: bool) -> Any:
     A type counts only if no value can have decided it, or if values of that type are written alike without it. So
     persons that are times have no type: they are written value by value.
     """
-    pa, given = import_optional("pyarrow"), unwrap(given)
+    given = unwrap(given)
     library, kind = find_library(given), getattr(getattr(given, "dtype", None), "kind", None)
     fixed = kind in ("b", "i", "u", "f") or (items and kind == "M" and given.dtype != "M8[D]")
     if library == "pandas":
@@ -76,7 +82,7 @@ def _open_pandas(given: Any, fixed: bool) -> Any:
     if categories is not None and hasattr(held, "codes"):
         if getattr(categories.dtype, "kind", None) in ("b", "i", "u", "f"):
             return _convert(given)
-        pa, values, codes = import_optional("pyarrow"), _open_text([*categories, None]), np.asarray(held.codes)
+        values, codes = _open_text([*categories, None]), np.asarray(held.codes)
         places = np.where(codes < 0, len(categories), codes.astype(np.int64))
         return [values[place] for place in places] if isinstance(values, list) else values.take(pa.array(places))
     if fixed or hasattr(given.dtype, "pyarrow_dtype"):
@@ -86,7 +92,6 @@ def _open_pandas(given: Any, fixed: bool) -> Any:
 
 def _convert(given: Any) -> Any:
     """Take a column to Arrow if Arrow has its type."""
-    pa = import_optional("pyarrow")
     try:
         opened = _open_arrow(pa.array(given, from_pandas=True))
     except (pa.ArrowException, ValueError, TypeError, OverflowError, NotImplementedError):
@@ -96,7 +101,6 @@ def _convert(given: Any) -> Any:
 
 def _open_arrow(made: Any) -> Any:
     """Take an Arrow array, in chunks, if its values can be persons; else its values."""
-    pa = import_optional("pyarrow")
     kind = made.type.value_type if pa.types.is_dictionary(made.type) else made.type
     if not is_plain(kind) or isinstance(kind, pa.BaseExtensionType):
         return made.to_pylist()
@@ -110,7 +114,7 @@ def _open_arrow(made: Any) -> Any:
 
 def _open_text(values: Any) -> Any:
     """Give the type of text to values that are all text or missing; they mean what they mean value by value."""
-    pa, pandas = import_optional("pyarrow"), sys.modules.get("pandas")
+    pandas = sys.modules.get("pandas")
     if pandas is not None:
         text = pandas.api.types.infer_dtype(values, skipna=True) == "string"
     else:
@@ -179,7 +183,6 @@ class SqliteSource(Source):
 
 def _read_names(connection: sqlite3.Connection, table: str) -> list[str]:
     """The names of an answer's columns. No row is read: the text of an error in a row quotes values."""
-    said = None
     with translate_errors("the query", hint=READABLE), closing(connection.cursor()) as cursor:
         try:
             # To explain a query is to prepare it.
@@ -187,12 +190,9 @@ def _read_names(connection: sqlite3.Connection, table: str) -> list[str]:
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode != sqlite3.SQLITE_ERROR:
                 raise
-            said = str(error)
-        if said is None:
-            cursor.execute(f"SELECT * FROM {table} LIMIT 0")
-            found = [each[0] for each in cursor.description]
-    if said is not None:
-        raise refuse_sql(said, table)
+            raise refuse_sql(str(error), table) from None
+        cursor.execute(f"SELECT * FROM {table} LIMIT 0")
+        found = [each[0] for each in cursor.description]
     # SQLite tells columns with one name apart by a number.
     return [base if (base := re.sub(r":\d+$", "", each)) in found else each for each in found]
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import difflib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import chain
 from pathlib import Path
@@ -26,9 +26,9 @@ from shortlist.errors import ChangedError, DataError, ParameterError
 from shortlist.privacy.numbers import quote
 from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
 from shortlist.votes.array_counts import ArrayTally
-from shortlist.votes.dialects import NO_COUNT, SEVERAL_COUNTS, Dialect
+from shortlist.votes.dialects import NO_COUNT, SEVERAL_COUNTS, Column, Dialect
 from shortlist.votes.failures import strip_context, translate_errors
-from shortlist.votes.libraries import import_optional
+from shortlist.votes.libraries import pa
 from shortlist.votes.matching import can_match
 from shortlist.votes.times import check_times
 from shortlist.votes.values import (
@@ -196,10 +196,6 @@ class Request:
         before = len(self.by) + len(self.moments)
         return {} if self.weight is None else {name_group_columns(before + 1)[-1]: self.max_weight}
 
-    def find_kind(self, kinds: Sequence[Any], column: str) -> Any:
-        """Of what is known of the items and of the further columns, find what is known of one further column."""
-        return dict(zip(name_group_columns(len(kinds) - 1), kinds[1:], strict=True)).get(column)
-
     @property
     def cell(self) -> tuple[str, ...]:
         """The columns that make a cell."""
@@ -226,20 +222,18 @@ class Request:
         """Of so many lists, count those in which one unit can be."""
         return lists if self.span is None else self.span.count_lists(lists)
 
-    def match(self, described: Iterable[Any]) -> list[tuple[str, Domain, Any]]:
-        """The columns whose values are numbered, each with its public values and with what is said of it."""
-        item, *groups = described
-        found = [] if self.domain is None else [("item", self.domain, item)]
+    def match(self) -> list[tuple[str, Domain]]:
+        """The roles of the columns whose values are numbered, each with its public values."""
+        found = [] if self.domain is None else [("item", self.domain)]
         columns = () if self.groups is None else self.groups.columns
-        known = [*groups, *[None] * len(columns)]
-        return found + list(zip(name_group_columns(len(columns)), columns, known, strict=False))
+        return found + list(zip(name_group_columns(len(columns)), columns, strict=True))
 
 
 def read_request(
     *,
     item: Any,
-    person: Any,
-    count: Any,
+    person: Any = None,
+    count: Any = None,
     votes_per_person: Any = None,
     by: Sequence[str] | str = (),
     groups_per_person: Any = None,
@@ -247,8 +241,9 @@ def read_request(
     span: Span | None = None,
     weight: str | None = None,
     max_weight: Any = None,
+    **further: Any,
 ) -> Request:
-    """Refuse columns that contradict each other.
+    """Refuse columns that contradict each other. All that is given further is a field of `Request`.
 
     >>> read_request(item="track", person="user", count=None, votes_per_person=2).cap
     2
@@ -272,14 +267,13 @@ def read_request(
     check_weight(weight, max_weight, person)
     if weight is not None and weight in (item, person, *by, time):
         raise ParameterError("`weight` must be a column that differs from all others")
-    cap = votes_per_person
-    for name, limit in (("votes_per_person", cap), ("groups_per_person", groups_per_person)):
+    for name, limit in (("votes_per_person", votes_per_person), ("groups_per_person", groups_per_person)):
         whole = isinstance(limit, int) and not isinstance(limit, bool) and 1 <= limit <= EVERY_LEVEL
         if limit is not None and not whole:
             raise ParameterError(f"`{name}` must be a whole number from 1", f"not {quote(limit)}")
     if groups_per_person is not None and not by and not (span and span.periods):
         raise ParameterError("`groups_per_person` must go with `by`, the columns of the groups")
-    if cap is not None and person is None:
+    if votes_per_person is not None and person is None:
         raise ParameterError(
             "`votes_per_person` must go with `person`",
             hint="in a table that is counted already, nobody's votes can be told apart",
@@ -288,13 +282,14 @@ def read_request(
         item=item,
         other=count if person is None else person,
         counted=person is None,
-        cap=cap,
+        cap=votes_per_person,
         by=by,
         groups_per_person=groups_per_person,
         time=time,
         span=span,
         weight=weight,
         max_weight=max_weight or 1,
+        **further,
     )
 
 
@@ -328,24 +323,19 @@ def check_weight(weight: Any, max_weight: Any, person: Any) -> None:
 class Description:
     """What a source says of the chosen columns before a row is read.
 
-    `kinds` are the Arrow types of the items and of the further columns. A type is None where the values say it: then it
-    is not refused, and what cannot match is ignored. `plain` says whether values of the other column can be persons.
+    `kinds` are the Arrow types of columns by their roles. A type is missing or None where the values say it: then it is
+    not refused, and what cannot match is ignored. `plain` says whether values of the other column can be persons.
     `held` is the source's own.
     """
 
-    kinds: tuple[Any, ...] = (None,)
+    kinds: Mapping[str, Any] = field(default_factory=dict)
     plain: bool = True
     held: Any = None
 
-    @property
-    def kind(self) -> Any:
-        """The Arrow type of the items."""
-        return self.kinds[0]
-
-    @property
-    def family(self) -> Family | None:
-        """The family of the items, None where the values say it."""
-        return None if self.kind is None else find_family(self.kind)
+    def find_family(self, role: str) -> Family | None:
+        """The family of a column, None where the values say it."""
+        kind = self.kinds.get(role)
+        return None if kind is None else find_family(kind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -365,7 +355,6 @@ class Table:
         """Each column as one Arrow array; values without a type must all have the same."""
         with closing(self.batches):
             columns = list(zip(*self.batches, strict=True)) or [()] * len(self.kinds)
-        pa = import_optional("pyarrow")
         return [
             make_arrow_column(chain.from_iterable(parts), what=what) if kind is None else pa.chunked_array(parts, kind)
             for kind, parts in zip(self.kinds, columns, strict=True)
@@ -383,22 +372,29 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypedRows:
-    """A relation of DuckDB with `item`, `other` and further columns: the Arrow types and families of all but `other`.
+    """A relation of DuckDB with columns that are called by their roles.
 
-    Columns that were written or numbered value by value have neither.
+    Columns that were written or numbered value by value have no family, and those of gaps. `more` are rows of the same
+    columns in which some have another type.
     """
 
     relation: Any
-    types: tuple[tuple[Any, Family | None], ...] = ((None, None),)
+    columns: Mapping[str, Column]
+    more: tuple[TypedRows, ...] = ()
+
+    @classmethod
+    def of(cls, relation: Any, types: Mapping[str, tuple[Any, Family]]) -> TypedRows:
+        """The rows of a relation, given the Arrow types of its keys and the families of its columns."""
+        columns = {}
+        for role, kind in zip(relation.columns, map(str, relation.types), strict=True):
+            arrow, family = types.get(role, (None, None))
+            columns[role] = Column(value=f"v.{role}", kind=kind, arrow=arrow, family=family)
+        return cls(relation=relation, columns=columns)
 
     @property
-    def family(self) -> Family | None:
-        """The family of the items."""
-        return self.types[0][1]
-
-
-Rows = TypedRows | Iterable[tuple[Sequence[Any], ...]]
-"""All rows of a table, in columns with types or in batches of Python values."""
+    def parts(self) -> tuple[TypedRows, ...]:
+        """These rows, and more."""
+        return self, *self.more
 
 
 class Source(ABC):
@@ -430,11 +426,11 @@ class Source(ABC):
         """Count votes for each item. By itself, a source hands its rows to the workspace."""
         return self._workspace.count(self.open(described), request)
 
-    def read_rows(self, described: Description, use: Callable[[Rows], _R]) -> _R:
-        """Use all rows of two described columns. A release never asks for them; a check does."""
+    def read_rows(self, described: Description, request: Request, use: Callable[[TypedRows], _R]) -> _R:
+        """Use all rows of the described columns. A release never asks for them; a check does."""
         table = self.open(described)
         with closing(table.batches):
-            return use(table.list_values() if None in table.kinds else self._workspace.open_table(table))
+            return use(self._workspace.open_table(table, request, checked=True))
 
 
 def name_roles(columns: Sequence[Any]) -> list[str]:
@@ -449,7 +445,7 @@ def name_group_columns(number: int) -> list[str]:
 
 def check_types(described: Description, request: Request) -> None:
     """Refuse a column of which no value can ever be an item or a group. That depends on types alone, not on votes."""
-    family, domain = described.family, request.domain
+    family, domain = described.find_family("item"), request.domain
     if domain is None and family in (Family.FLOAT, Family.OTHER):
         raise DataError(
             f"without a domain, column {request.item!r} of the votes must hold text, whole numbers, "
@@ -457,20 +453,19 @@ def check_types(described: Description, request: Request) -> None:
             f"it holds {family}",
             hint="cast it to text or to whole numbers",
         )
-    for column in request.moments:
-        kind = request.find_kind(described.kinds, column)
-        check_times(str(request.time), None if kind is None else find_family(kind))
-    for column in request.weights:
-        kind = request.find_kind(described.kinds, column)
-        if kind is not None and find_family(kind) not in (*NUMBERS, Family.TEXT):
+    for role in request.moments:
+        check_times(str(request.time), described.find_family(role))
+    for role in request.weights:
+        found = described.find_family(role)
+        if found not in (None, Family.TEXT, *NUMBERS):
             raise DataError(
                 f"column {request.weight!r} of the votes must hold weights: numbers, or text such as 12 or 12.5",
-                f"it holds {find_family(kind)}",
+                f"it holds {found}",
                 hint="cast it to whole numbers, of seconds or minutes, say",
             )
     names = [request.item] * (domain is not None) + list(request.by)
-    for name, (role, public, kind) in zip(names, request.match(described.kinds), strict=True):
-        found = None if kind is None else find_family(kind)
+    for name, (role, public) in zip(names, request.match(), strict=True):
+        found = described.find_family(role)
         if found is not None and not can_match(public.family, found):
             meant = "items of the domain, which" if role == "item" else "groups, whose list"
             raise DataError(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, cast
 
 from shortlist.errors import ParameterError
-from shortlist.periods import Span
 from shortlist.votes.domain import NAME, check_domain, make_chooser, number_items
 from shortlist.votes.duckdb import ArrowSource, FileSource, RelationSource, Workspace, exports_arrow, open_duckdb_query
 from shortlist.votes.failures import strip_context, translate_errors
@@ -19,7 +19,7 @@ from shortlist.votes.groups import ALL, GROUPS, GroupReader, check_groups, make_
 from shortlist.votes.libraries import find_library, has_columns, unwrap
 from shortlist.votes.postgres import PostgresSource
 from shortlist.votes.queries import Query, find_file_kind
-from shortlist.votes.rows import ColumnsSource, SqlalchemySource, SqliteSource
+from shortlist.votes.rows import ColumnsSource, SqlalchemySource, SqliteSource, open_items
 from shortlist.votes.source import (
     VOTES,
     Choose,
@@ -39,6 +39,7 @@ _ACCEPTED = (
     "a pandas, Polars, PyArrow, DuckDB, PySpark or Ibis table, a dict of columns, paths of files, "
     "shortlist.Files or shortlist.Query"
 )
+_PASS_GROUPS = "pass `groups='groups.csv'`, a file that lists them, or their values"
 FRAMES: dict[str, Callable[[Workspace, Any, str], Source]] = {
     "pandas": ColumnsSource,
     "polars": PolarsSource,
@@ -53,35 +54,6 @@ DATABASES: dict[str, Callable[[Workspace, Query, str], Source]] = {
     "postgresql": PostgresSource,
 }
 """How the queries on each kind of database are opened."""
-
-
-@strip_context
-def tally(votes: Any, *, item: str, domain: Any = None, **options: Any) -> Tally:
-    """Count the persons who voted for each item of the domain, in the engine that holds the votes.
-
-    `plan_tally` describes the parameters, which are the same.
-
-    >>> import pyarrow
-    >>> votes = pyarrow.table({"user": [1, 1, 2, 3, 3], "track": ["a", "a", "a", "b", "z"]})
-    >>> tally(votes, person="user", item="track", domain=["a", "b", "c"]).above(1, 0)
-    Profile(values=array([2, 1, 0]), sizes=array([1, 1, 1]), d=3)
-    """
-    return plan_tally(votes, item=item, domain=domain, **options).count()
-
-
-@strip_context
-def observe(votes: Any, *, item: str, **options: Any) -> Tally:
-    """Count the persons who voted for each observed item, without a domain, in the engine that holds the votes.
-
-    Items are what the votes say, by their exact value: text by its bytes, numbers by value. Which items there are, and
-    how many, is data: only a mechanism that needs no domain may see it. `plan_tally` describes the parameters.
-
-    >>> import pyarrow
-    >>> votes = pyarrow.table({"user": [1, 1, 2, 3, 3], "query": ["a", "a", "a", "b", "z"]})
-    >>> observe(votes, person="user", item="query").above(1, 0)
-    Profile(values=array([2, 1]), sizes=array([1, 2]), d=3)
-    """
-    return plan_tally(votes, item=item, observed=True, **options).count()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,11 +76,6 @@ class Plan:
         return None if self.request.groups is None else self.request.groups.names
 
     @property
-    def groups_per_person(self) -> int:
-        """In how many lists of a family one person is at most."""
-        return self.request.groups_per_person or 1
-
-    @property
     def sizes(self) -> tuple[int, ...] | None:
         """How many items each group of a family has, if they are listed."""
         groups, domain = self.request.groups, self.request.domain
@@ -118,6 +85,12 @@ class Plan:
     def people(self) -> tuple[int | None, ...] | None:
         """How many people each group has, if the list of groups says it."""
         return None if self.request.groups is None else self.request.groups.people
+
+    @property
+    def time_kind(self) -> str | None:
+        """What the column of times holds, as its type says. None if its values say it, or there is no such column."""
+        families = map(self.described.find_family, self.request.moments)
+        return next((str(family) for family in families if family is not None), None)
 
     @strip_context
     def count(self) -> Tally:
@@ -136,28 +109,18 @@ class Plan:
 def plan_tally(
     votes: Any,
     *,
-    item: str,
-    person: str | None = None,
-    count: str | None = None,
-    votes_per_person: int | None = None,
     domain: Any = None,
     domain_column: str | None = None,
-    by: Sequence[str] | str = (),
     groups: Any = None,
-    groups_per_person: int | None = None,
-    with_people: bool = False,
-    caps: tuple[int, ...] = (),
-    choose_cap: Callable[[Sequence[int]], int] | None = None,
-    time: str | None = None,
-    span: Span | None = None,
-    weight: str | None = None,
-    max_weight: int | None = None,
     observed: bool = False,
     any_type: bool = False,
     memory_limit: str | None = None,
     progress: Callable[[str], None] = lambda step: None,
+    **asked: Any,
 ) -> Plan:
     """Read the domain, and describe and check the votes by names and types alone. Of the votes, no row is read.
+
+    All that is `asked` further are parameters of `read_request`.
 
     `votes` is a pandas, Polars, PyArrow, DuckDB, PySpark or Ibis table, a dict of columns, files (Parquet, CSV, JSON
     lines; a path, a glob, a folder, a list or `Files`) or a `Query`. Its columns `person` and `item` are read. A person
@@ -181,24 +144,12 @@ def plan_tally(
     `weight` names the column of weights. Those of a person for an item are added up and cut at `max_weight`, and an
     item has the sum over persons. Weights are rounded down. What is negative or no number weighs nothing.
     """
-    request = read_request(
-        item=item,
-        person=person,
-        count=count,
-        votes_per_person=votes_per_person,
-        by=by,
-        groups_per_person=groups_per_person,
-        time=time,
-        span=span,
-        weight=weight,
-        max_weight=max_weight,
-    )
+    request = read_request(**asked)
     if domain_column is not None and not isinstance(domain_column, str):
         kind = type(domain_column).__name__
         raise ParameterError("`domain_column` must be the name of a column, as text", f"not {kind}")
     if votes is None:
         raise ParameterError("`votes` must be given")
-    request = replace(request, with_people=with_people, caps=caps, choose_cap=choose_cap)
     votes, domain, workspace = unwrap(votes), unwrap(domain), Workspace(memory_limit=memory_limit)
     listed = bool(request.by) and groups is None
     if not observed:
@@ -218,31 +169,23 @@ def plan_tally(
 
 def _read_domain(workspace: Workspace, domain: Any, *, column: str | None, request: Request, listed: bool) -> Request:
     """Read a file, list, series, frame or query of items as numbered rows, and the groups that they are listed with."""
-    domain = domain.as_table() if find_library(domain) == "ibis" else domain
-    choose_item, found = make_chooser(column, request), None
-    no_groups = ParameterError(
-        "`groups` must be the public list of groups, or `domain` must have the columns that `by` names",
-        "neither was given",
-        hint="pass `groups='groups.csv'`, a file that lists them, or their values",
-    )
+    choose_item = make_chooser(column, request)
 
     def choose(header: Header) -> list[str]:
         if listed and header.origin is not Origin.UNKNOWN and not set(request.by) & set(header.columns):
-            raise no_groups
+            raise ParameterError(
+                "`groups` must be the public list of groups, or `domain` must have the columns that `by` names",
+                "neither was given",
+                hint=_PASS_GROUPS,
+            )
         return [*choose_item(header), *(header.take(request.by, where=NAME) if listed else ())]
 
-    if not isinstance(domain, list | tuple):
-        found = read_public(workspace, domain, choose)
-    if found is None and isinstance(domain, Iterable) and not isinstance(domain, Mapping | bytes) and not listed:
-        name = column or request.item
-        found = read_public(workspace, {name: domain}, lambda header: [name])
-    if found is None and listed:
-        raise no_groups
-    if found is None:
-        expected = "`domain` must be a file, a list, a column, a frame or a query"
-        raise ParameterError(expected, f"not {type(domain).__name__}")
+    def make_column(domain: Any) -> dict[str, Any] | None:
+        column_of_items = isinstance(domain, Iterable) and not isinstance(domain, Mapping | bytes)
+        return {column or request.item: domain} if column_of_items else None
+
     with translate_errors(NAME):
-        items, *columns = found.read_columns(what=NAME)
+        items, *columns = _read_list(workspace, domain, choose, make_column, name=NAME)
         if not listed:
             return replace(request, domain=number_items(items))
         numbered, groups = number_cells(items, columns)
@@ -257,20 +200,13 @@ def _read_groups(workspace: Workspace, groups: Any, votes: Any, request: Request
             raise ParameterError(
                 "`groups` must be the public list of groups",
                 "none was given",
-                hint="pass `groups='groups.csv'`, a file that lists them, or their values",
+                hint=_PASS_GROUPS,
             )
         check_groups(groups, votes, request)
-        groups = groups.as_table() if find_library(groups) == "ibis" else groups
-        reader, found = GroupReader(request), None
-        if not isinstance(groups, list | tuple):
-            found = read_public(workspace, groups, reader.choose, name=GROUPS)
-        if found is None and (columns := make_columns(groups, request.by)) is not None:
-            found = read_public(workspace, columns, reader.choose, name=GROUPS)
-        if found is None:
-            expected = "`groups` must be a file, a list, a column, a frame or a query"
-            raise ParameterError(expected, f"not {type(groups).__name__}")
+        reader = GroupReader(request)
         with translate_errors(GROUPS):
-            listed = reader.read(found)
+            columns = _read_list(workspace, groups, reader.choose, partial(make_columns, by=request.by), name=GROUPS)
+            listed = reader.read(columns)
     limits = [each for each in (request.groups_per_person, request.cap) if each is not None]
     if not limits and not request.counted and not any_limit:
         raise ParameterError(
@@ -281,6 +217,24 @@ def _read_groups(workspace: Workspace, groups: Any, votes: Any, request: Request
     if request.span is not None and request.span.periods:
         listed = listed.split(request.span.periods)
     return replace(request, groups=listed, groups_per_person=min([*limits, request.count_lists(len(listed))]))
+
+
+def _read_list(
+    workspace: Workspace, given: Any, choose: Choose, make_columns: Callable[[Any], dict[str, Any] | None], *, name: str
+) -> list[Any]:
+    """Read the chosen columns of a public list that is a table, or of which columns can be made, as Arrow arrays."""
+    given, table = given.as_table() if find_library(given) == "ibis" else given, None
+    if not isinstance(given, list | tuple):
+        table = read_public(workspace, given, choose, name=name)
+    if table is not None:
+        return table.read_columns(what=name)
+    columns = make_columns(given)
+    if columns is None:
+        expected = f"`{name.removeprefix('the ')}` must be a file, a list, a column, a frame or a query"
+        raise ParameterError(expected, f"not {type(given).__name__}")
+    chosen = choose(Header(columns=list(columns)))
+    opened = {each: open_items(columns[each], what=name) for each in dict.fromkeys(chosen)}
+    return [opened[each] for each in chosen]
 
 
 def read_public(workspace: Workspace, domain: Any, choose: Choose, *, name: str = NAME) -> Table | None:

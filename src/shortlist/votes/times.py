@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -20,7 +19,6 @@ import numpy as np
 
 from shortlist.errors import DataError
 from shortlist.periods import DAY, END_SECOND, Span
-from shortlist.votes.libraries import import_optional
 from shortlist.votes.values import Family, classify
 
 MOMENTS = (Family.DATE, Family.NAIVE, Family.AWARE, Family.TEXT)
@@ -52,7 +50,7 @@ class MomentLookup:
     >>> from shortlist.periods import read_span
     >>> span = read_span(time="day", every="week", since="2026-W36", until="2026-W37")
     >>> values = [date(2026, 8, 31), "2026-09-07T00:00", datetime(2026, 9, 14), 7, None]
-    >>> MomentLookup(span).number(values).to_pylist()
+    >>> [MomentLookup(span).find(value) for value in values]
     [0, 1, None, None, None]
     """
 
@@ -61,12 +59,8 @@ class MomentLookup:
         self._days = [write_day(each) for each in span.wall.starts]
         self._instants = [write_instant(each) for each in span.instants.starts]
 
-    def number(self, values: Iterable[Any]) -> Any:
-        """The number of the period of each value as an Arrow array, with gaps where it is in none."""
-        pa = import_optional("pyarrow")
-        return pa.array([self._find(value) for value in values], pa.int64())
-
-    def _find(self, value: Any) -> int | None:
+    def find(self, value: Any) -> int | None:
+        """The number of the period of a value, None where it is in none."""
         try:
             if isinstance(value, str):
                 return self._find_text(value)

@@ -19,10 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.array_types import IntArray
 from shortlist.errors import DataError
 from shortlist.profile import EVERY_LEVEL
-from shortlist.votes.libraries import import_optional
+from shortlist.votes.libraries import compute, pa
 
 DIGITS = 38
 """Whole numbers and decimals have at most so many digits before the point, and after it: what Arrow and DuckDB hold."""
@@ -94,7 +93,7 @@ def choose_exact_type(arrow_type: Any) -> Any:
 
 def is_plain(arrow_type: Any) -> bool:
     """Whether the values of an Arrow type can be persons that every engine compares alike."""
-    types, (family, exact) = import_optional("pyarrow").types, _read_type(arrow_type)
+    types, (family, exact) = pa.types, _read_type(arrow_type)
     wide = types.is_decimal(exact) and family == Family.OTHER
     return not (types.is_nested(exact) or types.is_interval(exact) or wide)
 
@@ -102,7 +101,6 @@ def is_plain(arrow_type: Any) -> bool:
 @cache
 def _read_type(arrow_type: Any) -> tuple[Family, Any]:
     """The family and the exact type of an Arrow type."""
-    pa = import_optional("pyarrow")
     if pa.types.is_dictionary(arrow_type):
         return _read_type(arrow_type.value_type)
     found = (each for name, each in _ARROW_TYPES.items() if re.fullmatch(name, str(arrow_type)))
@@ -411,7 +409,7 @@ def make_arrow_column(values: Iterable[Any], *, what: str) -> Any:
     if mixed:
         names = ", ".join(sorted(kind.__name__ for kind in kinds))
         raise DataError(f"{what} must hold values of one type", f"found {names}", hint="make them all text, say")
-    pa, declared = import_optional("pyarrow"), None
+    declared = None
     if kinds == {int} and any(not -(1 << 63) <= value < 1 << 63 for value in present):
         if any(abs(value) >= _LARGEST for value in present):
             raise DataError(f"whole numbers of {what} must have at most {DIGITS} digits", hint="make them text")
@@ -433,12 +431,6 @@ def _to_plain(value: Any) -> Any:
     return str(value) if type(value).__module__ == "uuid" else value
 
 
-_HEXADECIMAL = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
-_UUID_LENGTH = 36
-_UUID_PLACES = np.array([0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34])
-"""Where each byte of a UUID stands in its text."""
-
-
 def write_exact(column: Any, *, safe: bool = True) -> Any:
     """Write an Arrow column in the type that all engines hold without loss.
 
@@ -446,7 +438,7 @@ def write_exact(column: Any, *, safe: bool = True) -> Any:
     >>> write_exact(pa.array([bytes(range(16)), None], pa.uuid())).to_pylist()
     ['00010203-0405-0607-0809-0a0b0c0d0e0f', None]
     """
-    pa, kind = import_optional("pyarrow"), choose_exact_type(column.type)
+    kind = choose_exact_type(column.type)
     if isinstance(column, pa.ChunkedArray):
         return pa.chunked_array([write_exact(chunk, safe=safe) for chunk in column.chunks], kind)
     if pa.types.is_dictionary(column.type) and isinstance(column.type.value_type, pa.BaseExtensionType):
@@ -458,14 +450,11 @@ def write_exact(column: Any, *, safe: bool = True) -> Any:
 
 def _write_uuids(stored: Any) -> Any:
     """Write arrays of 16 bytes in lower case, with hyphens."""
-    pa, compute = import_optional("pyarrow"), import_optional("pyarrow.compute")
     if stored.null_count == len(stored):
         return pa.nulls(len(stored), pa.large_string())
-    raw = np.frombuffer(stored.buffers()[1], dtype=np.uint8, count=16 * len(stored), offset=16 * stored.offset)
-    values = raw.reshape(-1, 16)
-    texts = np.full((len(stored), _UUID_LENGTH), ord("-"), dtype=np.uint8)
-    texts[:, _UUID_PLACES], texts[:, _UUID_PLACES + 1] = _HEXADECIMAL[values >> 4], _HEXADECIMAL[values & 15]
-    ends: IntArray = _UUID_LENGTH * np.arange(len(stored) + 1, dtype=np.int64)
-    buffers = [None, pa.py_buffer(ends), pa.py_buffer(texts)]
-    written = pa.Array.from_buffers(pa.large_string(), len(stored), buffers)
+    start = 16 * stored.offset
+    raw = stored.buffers()[1].to_pybytes()[start : start + 16 * len(stored)]
+    digits = np.frombuffer(raw.hex().encode(), dtype=np.uint8).reshape(-1, 32)
+    texts = np.insert(digits, (8, 12, 16, 20), ord("-"), axis=1)
+    written = pa.array(texts.view("S36").ravel()).cast(pa.large_string())
     return compute.if_else(stored.is_valid(), written, pa.scalar(None, pa.large_string()))

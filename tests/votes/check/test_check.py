@@ -7,10 +7,10 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import pytest
+from tallying import tally
 
 from shortlist import Query, check
 from shortlist.errors import ParameterError
-from shortlist.votes import tally
 from shortlist.votes.check import NOTICE
 
 COLUMNS = {

@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from tallying import observe, tally
 
+from shortlist import Query
 from shortlist.errors import DataError, ParameterError
-from shortlist.votes import Query, observe, tally
 
 NAMES = ["counted", "domain", "votes", "places", "keys", "picked", "v", "k", "matched", "pairs", "item", "rows_read"]
 

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pytest
 from hostile import Frame, Series
 from pyarrow import dataset, parquet
+from tallying import observe, tally
 
-from shortlist import Files
+from shortlist import Files, Query
 from shortlist.errors import DataError, ParameterError, ShortlistError
-from shortlist.votes import Query, observe, tally
 
 ODD = [b"x", 7, 7.5, Decimal("1.5"), uuid.UUID(int=7), [1], {"a": 1}, timedelta(1), object(), 10**400, True, "\ud800"]
 

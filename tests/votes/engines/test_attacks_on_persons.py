@@ -9,9 +9,10 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from tallying import tally
 
+from shortlist import Query
 from shortlist.errors import ChangedError, DataError, ParameterError
-from shortlist.votes import Query, tally
 from shortlist.votes.source import scatter_counts
 
 DOMAIN = [f"i{number:02}" for number in range(20)]

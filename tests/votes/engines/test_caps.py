@@ -12,9 +12,11 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from tallying import observe, tally
 
+from shortlist import Query
 from shortlist.periods import read_span
-from shortlist.votes import Query, observe, plan_tally, tally
+from shortlist.votes.tallies import plan_tally
 
 DOMAIN = [f"i{number:02}" for number in range(12)]
 ROWS = [(person, item) for person in range(40) for item in DOMAIN]

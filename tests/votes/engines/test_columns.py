@@ -10,9 +10,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from tallying import tally
 
 from shortlist.errors import DataError
-from shortlist.votes import tally
 from shortlist.votes.values import write_person
 
 BIG = 2**60

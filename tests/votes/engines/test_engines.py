@@ -4,9 +4,9 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 
 import pytest
+from tallying import tally
 
 from shortlist.errors import DataError
-from shortlist.votes import tally
 
 VOTES = {
     "user": [1, 1, 2, 3, 3, 2, None, 4, 5, 1],

@@ -12,7 +12,7 @@ import pytest
 
 from shortlist.errors import DataError, ParameterError
 from shortlist.profile import EVERY_LEVEL, Picks
-from shortlist.votes import plan_tally
+from shortlist.votes.tallies import plan_tally
 from shortlist.votes.values import write_text
 
 ITEMS = ["a", "b", "c", "d", "e", "never"]
@@ -65,8 +65,8 @@ def keep(rows, c, m, write=str):
     return kept
 
 
-def read_cells(family):
-    """All items of each group with their votes, found together, in the order of their levels."""
+def pick_all(family):
+    """All items of each group, in the order of their levels."""
     picks = []
     for levels in family:
         profile = levels.above(levels.d, EVERY_LEVEL)
@@ -78,7 +78,12 @@ def read_cells(family):
                 ranks=np.concatenate([*ranks, np.zeros(0, dtype=np.int64)]).astype(np.int64),
             )
         )
-    assert family.find(picks) == family.names(family.rows(picks))
+    return picks
+
+
+def read_cells(family):
+    """All items of each group with their votes, found together."""
+    picks = pick_all(family)
     return [
         list(zip(items, each.levels.tolist(), strict=True))
         for items, each in zip(family.find(picks), picks, strict=True)
@@ -112,9 +117,9 @@ def test_every_engine_counts_the_same_cells(hold, domain):
             planned = plan(votes, domain=domain, observed=domain is None, **options)
             assert planned.groups == tuple(groups)
             assert planned.sizes == (None if domain is None else (len(ITEMS),) * len(groups))
-            assert planned.groups_per_person == min(c or 99, m or 99, len(groups))
+            assert planned.request.groups_per_person == min(c or 99, m or 99, len(groups))
             found = read_cells(planned.count_family())
-            expected = count(voted, planned.groups_per_person, m)
+            expected = count(voted, planned.request.groups_per_person, m)
             check_order(found)
             named = {(g, known[item]): votes for g, listed in enumerate(found) for item, votes in listed if votes}
             assert named == expected, (by, c, m)
@@ -124,7 +129,7 @@ def test_every_engine_counts_the_same_cells(hold, domain):
 
 @pytest.mark.parametrize("domain", [ITEMS, None], ids=["domain", "observed"])
 def test_every_engine_counts_the_people_of_a_group(hold, domain):
-    """After the limits, in the query that counts the votes, which stay the same."""
+    """After the limits, in the query that counts the votes, which stay the same. Items are found at once or by row."""
     rows, known = draw_votes(seed=3), {item: place for place, item in enumerate([*ITEMS, "z"])}
     votes = hold(make_columns(rows))["votes"]
     voted = [
@@ -136,9 +141,11 @@ def test_every_engine_counts_the_people_of_a_group(hold, domain):
         options = {"by": ("country", "week"), "groups": GROUPS, "groups_per_person": c, "votes_per_person": m}
         planned = plan(votes, domain=domain, observed=domain is None, **options, with_people=True)
         family = planned.count_family()
-        kept = keep(voted, planned.groups_per_person, m)
+        kept = keep(voted, planned.request.groups_per_person, m)
         people = Counter(group for cells in kept.values() for group in {group for group, _ in cells})
         assert family.people.tolist() == [people[group] for group in range(len(GROUPS))], (c, m)
+        picks = pick_all(family)
+        assert family.find(picks) == family.names(family.rows(picks))
         counted = Counter(cell for cells in kept.values() for cell in cells)
         found = [[votes for _, votes in listed if votes] for listed in read_cells(family)]
         assert found == [
@@ -163,7 +170,7 @@ def test_a_catalogue_lists_items_by_group(hold):
         assert planned.sizes == (3, 3, 1)
         found = read_cells(planned.count_family())
         assert [sorted(item for item, _ in each) for each in found] == list(listed.values())
-        expected = count(voted, planned.groups_per_person, m)
+        expected = count(voted, planned.request.groups_per_person, m)
         places = [dict(map(reversed, enumerate(items))) for items in listed.values()]
         named = {(g, places[g][item]): votes for g, each in enumerate(found) for item, votes in each if votes}
         assert named == expected, (c, m)

@@ -82,14 +82,7 @@ def test_postgres_columns(workspace, postgres, case):
 @given(case=hostile.cases(hostile.SPARK_KINDS, people=11, named=hostile.EVERYWHERE))
 def test_spark_columns(workspace, spark, case):
     """The tables of a chain are counted in one job of Spark, each by the plan of a release."""
-    before = {name: spark.conf.get(name) for name in hostile.QUICK_SPARK}
-    try:
-        for name, value in hostile.QUICK_SPARK.items():
-            spark.conf.set(name, value)
-        hostile.check_spark_chain(case, spark, workspace)
-    finally:
-        for name, value in before.items():
-            spark.conf.set(name, value)
+    hostile.check_spark_chain(case, spark, workspace)
 
 
 def count_rows_of_persons(pairs, request):

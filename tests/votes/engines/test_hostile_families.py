@@ -69,14 +69,7 @@ def test_postgres_groups(workspace, postgres, case):
 @given(case=hostile_families.families(hostile.SPARK_KINDS, people=8))
 def test_spark_groups(workspace, spark, case):
     """The tables of a chain are counted in one job of Spark, each by the plan of a release."""
-    before = {name: spark.conf.get(name) for name in hostile.QUICK_SPARK}
-    try:
-        for name, value in hostile.QUICK_SPARK.items():
-            spark.conf.set(name, value)
-        hostile_families.check_spark_chain(case, spark, workspace)
-    finally:
-        for name, value in before.items():
-            spark.conf.set(name, value)
+    hostile_families.check_spark_chain(case, spark, workspace)
 
 
 @pytest.mark.parametrize("limit", [0, 1], ids=["groups", "cells"])

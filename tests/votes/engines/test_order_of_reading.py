@@ -9,10 +9,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from shortlist import Files, Ledger
+from shortlist import Files, Ledger, Query
 from shortlist.errors import BudgetError, ShortlistError
 from shortlist.selection import select
-from shortlist.votes import Query
 
 TERMS = {"item": "track", "k": 1, "epsilon": 1, "domain": ["a", "b"]}
 

@@ -6,9 +6,10 @@ from contextlib import closing
 
 import duckdb
 import pytest
+from tallying import tally
 
+from shortlist import Query
 from shortlist.errors import DataError, ParameterError
-from shortlist.votes import Query, tally
 
 
 @pytest.fixture(params=["duckdb", "sqlite"])

@@ -7,10 +7,12 @@ from contextlib import closing
 
 import duckdb
 import pytest
+from tallying import tally
 
+from shortlist import Query
 from shortlist.errors import DataError, ParameterError
 from shortlist.selection import select
-from shortlist.votes import Query, failures, tally
+from shortlist.votes import failures
 
 LOG = "SELECT * FROM plays"
 ROWS = """INSERT INTO plays VALUES

@@ -6,13 +6,33 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import pytest
+from tallying import tally
 
+from shortlist.profile import EVERY_LEVEL
 from shortlist.votes import frames as engine
-from shortlist.votes import tally
 from shortlist.votes.domain import number_items
 from shortlist.votes.source import read_request
+from shortlist.votes.tallies import plan_tally
 
+USUAL = {
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.shuffle.partitions": "3",
+}
+"""What Spark does unless it is told otherwise, in few partitions."""
 JOINS = {"BroadcastHashJoin": engine._FEW_BYTES, "SortMergeJoin": 0}
+
+
+@pytest.fixture(scope="module")
+def spark(spark):
+    """The session with the settings that users have."""
+    before = {name: spark.conf.get(name) for name in USUAL}
+    for name, value in USUAL.items():
+        spark.conf.set(name, value)
+    yield spark
+    for name, value in before.items():
+        spark.conf.set(name, value)
 
 
 @pytest.fixture(params=JOINS)
@@ -57,6 +77,21 @@ def test_keys_in_several_packs(spark, join, cap, all_items):
     frame = spark.createDataFrame([*votes, (1, "no item"), (None, "1"), (1, None)], "user int, track string")
     counted = tally(frame, person="user", item="track", domain=range(9), votes_per_person=cap)
     assert all_items(counted) == [(6, 6), (5, 5), (4, 4), (3, 3), (2, 2), (1, 1), (0, 0), (0, 7), (0, 8)]
+
+
+def test_limits_keep_what_they_keep_elsewhere(spark, join):
+    """Spark's own settings change nothing of a family: the votes of each group are those that DuckDB counts."""
+    rows = [(user, country, item) for user in range(9) for country in "xyz" for item in "abc"]
+    table = pa.table(dict(zip(("user", "country", "track"), zip(*rows, strict=True), strict=True)))
+    asked = {"item": "track", "person": "user", "domain": list("abcd"), "by": "country", "groups": list("zyx")}
+    here, elsewhere = (
+        [each.above(4, EVERY_LEVEL) for each in family]
+        for votes in (spark.createDataFrame(table), table)
+        for family in [plan_tally(votes, **asked, groups_per_person=2, votes_per_person=3).count_family()]
+    )
+    assert sum((each.values * each.sizes).sum() for each in here) == 9 * 3
+    for one, other in zip(here, elsewhere, strict=True):
+        assert (one.values.tolist(), one.sizes.tolist()) == (other.values.tolist(), other.sizes.tolist())
 
 
 def test_several_keys_of_one_row(spark, join, all_items):

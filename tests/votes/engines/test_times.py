@@ -10,7 +10,7 @@ import pytest
 from shortlist.errors import DataError
 from shortlist.periods import Period, read_span
 from shortlist.profile import EVERY_LEVEL, Picks
-from shortlist.votes import plan_tally
+from shortlist.votes.tallies import plan_tally
 
 ZONE = "America/St_Johns"
 """In 2010 its clocks went back from 00:01 to 23:01 of the day before."""
@@ -89,7 +89,7 @@ def test_limits_are_for_one_person_in_one_period(hold, engine):
         span = read_span(time="day", every="day", since="2026-W36", until="2026-W38", per=per)
         for c, m in ((1, None), (1, 1), (2, 3)):
             planned = plan_tally(votes, **asked, span=span, groups_per_person=c, votes_per_person=m)
-            c_found = planned.groups_per_person
+            c_found = planned.request.groups_per_person
             assert c_found == min(c, 1 if per == "day" else c)
             family = planned.count_family()
             total = sum(int((p.values * p.sizes).sum()) for p in (each.above(each.d, EVERY_LEVEL) for each in family))

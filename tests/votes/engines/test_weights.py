@@ -13,11 +13,13 @@ import hostile_families
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
+from tallying import tally
 
 from shortlist.errors import DataError
 from shortlist.periods import read_span
 from shortlist.profile import EVERY_LEVEL
-from shortlist.votes import dialects, plan_tally, tally
+from shortlist.votes import dialects
+from shortlist.votes.tallies import plan_tally
 
 PEOPLE = {"fewest": 4, "people": 8}
 CHECKS = settings(
@@ -149,14 +151,7 @@ def test_hostile_weights_in_postgres(workspace, postgres, case):
 @given(case=hostile_families.families(hostile.SPARK_KINDS, people=8, weighed=POSTGRES[:-1]))
 def test_hostile_weights_in_spark(workspace, spark, case):
     """The tables of a chain are counted in one job of Spark, each by the plan of a release."""
-    before = {name: spark.conf.get(name) for name in hostile.QUICK_SPARK}
-    try:
-        for name, value in hostile.QUICK_SPARK.items():
-            spark.conf.set(name, value)
-        hostile_families.check_spark_chain(case, spark, workspace)
-    finally:
-        for name, value in before.items():
-            spark.conf.set(name, value)
+    hostile_families.check_spark_chain(case, spark, workspace)
 
 
 def test_a_sum_that_is_not_cut_is_caught(workspace, monkeypatch):

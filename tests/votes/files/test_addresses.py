@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 import range_server
 from pyarrow import parquet
+from tallying import tally
 
 from shortlist import Files
 from shortlist.errors import DataError, ParameterError
-from shortlist.votes import tally
 from shortlist.votes.places import find_files
 
 TEXT = "user,track\n1,a\n2,a\n2,b\n"

@@ -13,10 +13,10 @@ import time
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from tallying import tally
 
 from shortlist import Files
 from shortlist.errors import DataError, ParameterError
-from shortlist.votes import tally
 
 pytestmark = pytest.mark.slow
 
@@ -131,8 +131,8 @@ def test_reads_a_pipe(tmp_path, all_items, packed):
 
 PROGRAM = """
 from shortlist import Files
-from shortlist.votes import tally
-counted = tally(Files("-", format={form!r}), person="user", item="track", domain=["café", "007"])
+from shortlist.votes.tallies import plan_tally
+counted = plan_tally(Files("-", format={form!r}), person="user", item="track", domain=["café", "007"]).count()
 print(counted.above(1, 0).values.tolist())
 """
 

@@ -7,18 +7,22 @@ import io
 import os
 import subprocess
 import sys
+from decimal import Decimal
 from pathlib import Path
 from random import Random
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 from pyarrow import dataset, parquet
+from tallying import observe, tally
 
-from shortlist import Files
+from shortlist import Files, check
 from shortlist.errors import ChangedError, DataError, ParameterError
 from shortlist.votes import duckdb as engine
-from shortlist.votes import files, tally
+from shortlist.votes import files
 from shortlist.votes.duckdb import _remove_left_folders
+from shortlist.votes.tallies import plan_tally
 
 DOMAIN = ["a", "b", "007", ""]
 
@@ -234,7 +238,7 @@ def write_parquet(path, users, items, kinds=(None, None)):
     parquet.write_table(pa.table(columns, names=["user", "track"]), path)
 
 
-@pytest.mark.parametrize(("users", "items", "column"), [([2.0], [7], "user"), ([2], ["7"], "track")])
+@pytest.mark.parametrize(("users", "items", "column"), [(["2"], [7], "user"), ([2], [Decimal(7)], "track")])
 def test_refuses_parquet_files_of_two_types(tmp_path, users, items, column):
     """A column has one type in all files, or values would be changed to fit."""
     write_parquet(tmp_path / "one.parquet", [1], [7])
@@ -243,6 +247,45 @@ def test_refuses_parquet_files_of_two_types(tmp_path, users, items, column):
         tally(tmp_path, person="user", item="track", domain=[7])
     assert "one.parquet" in str(caught.value)
     assert "two.parquet" in str(caught.value)
+
+
+GAPS = {
+    "whole": [([1, 2], [7, 8], [5, 5]), ([1, 2], [8, 8], [2**60, 5])],
+    "gaps": [([1, 2, None], [7, 8, 8], [5, 5, 5]), ([1, 2, 3], [8, 8, None], [2**60, 5, None])],
+    "gaps alone": [([1, 2], [7, 8], [5, 5]), ([1, 2], [8, 8], [2**60, 5]), ([None], [None], [None])],
+}
+"""The same votes, where a gap may change the types that pandas writes: an int64 becomes a double or has no type."""
+
+
+@pytest.mark.parametrize("gaps", GAPS)
+@pytest.mark.parametrize("read", [list, dataset.dataset], ids=["files", "dataset"])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_gap_in_one_file_changes_no_vote_of_the_others(tmp_path, all_items, gaps, read, reverse):
+    """Persons, items, groups, counts and weights mean the same in a file whose writer made floats of whole numbers."""
+    paths = []
+    for place, (users, items, lengths) in enumerate(GAPS[gaps]):
+        paths.append(str(tmp_path / f"{place}.parquet"))
+        pd.DataFrame({"user": users, "track": items, "length": lengths}).to_parquet(paths[-1])
+    votes = read(paths[::-1] if reverse else paths)
+    asked = {"item": "track", "person": "user"}
+    assert all_items(tally(votes, **asked, domain=[7, 8])) == [(2, 8), (1, 7)]
+    assert all_items(tally(votes, **asked, domain=[7, 8], votes_per_person=1)) == [(1, 7), (1, 8)]
+    assert all_items(tally(votes, **asked, domain=[7, 8], weight="length", max_weight=9)) == [(18, 8), (5, 7)]
+    assert check(votes, **asked, domain=[7, 8]).persons_matched == 2
+    # Without a domain, and as a family of groups.
+    assert all_items(observe(votes, **asked, votes_per_person=2)) == [(2, 8), (1, 7)]
+    family = plan_tally(votes, item="length", person="user", domain=[5], by="track", groups=[7, 8], groups_per_person=2)
+    assert [tally.above(1, 0).values.tolist() for tally in family.count_family()] == [[1], [1]]
+
+
+def test_counts_of_several_files_may_be_floats_in_one(tmp_path, all_items):
+    """A gap makes floats of the counts of one file."""
+    pd.DataFrame({"track": ["a"], "plays": [2**60]}).to_parquet(tmp_path / "0.parquet")
+    pd.DataFrame({"track": ["b", "c"], "plays": [5, None]}).to_parquet(tmp_path / "1.parquet")
+    assert all_items(tally(tmp_path, item="track", count="plays", domain=["a", "b"])) == [(2**60, "a"), (5, "b")]
+    pd.DataFrame({"track": ["c"], "plays": [0.5]}).to_parquet(tmp_path / "2.parquet")
+    with pytest.raises(DataError, match="counts must be whole numbers"):
+        tally(tmp_path, item="track", count="plays", domain=["a", "b", "c"])
 
 
 def test_takes_parquet_files_of_several_widths(tmp_path, all_items):

@@ -3,11 +3,11 @@
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from tallying import tally
 
 import shortlist
 from shortlist import Files
 from shortlist.errors import DataError, ParameterError
-from shortlist.votes import tally
 
 SECRETS = ("hunter2", "KEY", "S3CR3T", "token")
 

@@ -6,8 +6,9 @@ import duckdb
 import pyarrow as pa
 import pyarrow.dataset
 import pytest
+from tallying import observe, tally
 
-from shortlist.votes import Query, observe, tally
+from shortlist import Query
 
 TEXTS = [str(UUID(int=number << 90 | number)) for number in (3, 2, 10**9, 2**38 - 1)]
 

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from tallying import tally
 
+from shortlist import Query
 from shortlist.errors import DataError, ParameterError
-from shortlist.votes import Query, tally
 from shortlist.votes.domain import number_items
 from shortlist.votes.matching import make_key_table
 

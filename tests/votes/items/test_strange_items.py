@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
+from tallying import tally
 
-from shortlist.votes import Query, tally
+from shortlist import Query
 
 pytestmark = pytest.mark.slow
 

@@ -3,9 +3,9 @@
 import traceback
 
 import pytest
+from tallying import tally
 
 from shortlist.errors import ChangedError, DataError
-from shortlist.votes import tally
 from shortlist.votes.failures import strip_context, translate_errors
 
 

@@ -17,7 +17,6 @@ import numpy as np
 from shortlist.array_types import IntArray
 from shortlist.mechanisms import MECHANISMS
 from shortlist.planning.advice import INVENTED, NOT_PRIVATE, explain_answers
-from shortlist.planning.families import Family
 from shortlist.planning.forecast import Forecast, write_share
 from shortlist.planning.plan import Plan
 from shortlist.privacy.numbers import write_exact
@@ -46,23 +45,25 @@ def write_page(made: Plan, *, progress: Callable[[str], None] = lambda step: Non
         script=(here / "page.js").read_text(encoding="utf-8"),
         # Inside a script, "<" could end it: JSON has an escape for it.
         data=json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c"),
-        source=escape(made.histogram.source),
-        kind=" invented" if made.histogram.invented else "",
-        warning=escape(INVENTED if made.histogram.invented else NOT_PRIVATE),
-        allowed=escape(made.constraints.describe()),
+        source=escape(made.planner.counts.source),
+        kind=" invented" if made.planner.counts.invented else "",
+        warning=escape(INVENTED if made.planner.counts.invented else NOT_PRIVATE),
+        allowed=escape(made.planner.constraints.describe()),
         version=escape(__version__),
     )
 
 
 def compute_grid(made: Plan, report: Callable[[str], None]) -> dict[str, Any]:
     """Make the plan for every epsilon and k of a grid around that of a plan; return what the script needs."""
-    k, d = made.best.k, made.histogram.d
+    k, d = made.best.k, made.planner.counts.d
     epsilons = sorted({*EPSILONS, made.best.epsilon})
     sizes = sorted({max(1, k // 4), max(1, k // 2), k, min(2 * k, d)})
-    planner = replace(made.planner, draws=min(made.planner.draws, _MOST_DRAWS), progress=lambda step: None)
-    if isinstance(made.histogram, Family):
-        report("Choosing limits")
-        planner = planner.settle(k, made.best.epsilon)
+    planner = replace(
+        made.planner,
+        draws=min(made.planner.draws, _MOST_DRAWS),
+        progress=lambda step: None,
+        settled=(k, made.best.epsilon),
+    )
     names = planner.list_names(k, made.best.epsilon)
     colours = dict(zip(dict.fromkeys([*MECHANISMS, *names]), itertools.cycle(_COLOURS)))
     cells: list[list[dict[str, Any]]] = []
@@ -76,8 +77,8 @@ def compute_grid(made: Plan, report: Callable[[str], None]) -> dict[str, Any]:
     wished = [made if size == k else speaking.plan(size, made.best.epsilon, made.wish) for size in sizes if made.wish]
     return {
         "items": d,
-        "groups": made.constraints.groups,
-        "budget": str(made.budget.guarantee).partition(" for")[0],
+        "groups": made.planner.constraints.groups,
+        "budget": planner.promise,
         "limit": " ".join([*made.notes, *([_KEPT] if made.tried else [])]) or None,
         "wishes": [_describe_wish(each) for each in wished],
         "draws": planner.draws,
@@ -114,7 +115,7 @@ def _describe(made: Plan) -> dict[str, Any]:
         "rows": {
             each.name: {
                 "cells": cells[each.name],
-                "command": made.planner.write_command(each.mechanism, each.limits),
+                "command": made.planner.write_command(each.mechanism, each.constraints),
                 "right_items": write_share(each.recall.mean),
                 "recall": round(each.recall.mean, 3),
                 "exact": float(f"{each.exact:.3g}"),
@@ -141,9 +142,9 @@ def _show_samples(each: Forecast) -> dict[str, Any]:
 
 def _list_names(made: Plan, most: int) -> list[str]:
     """The names of the first items. In a family, every group has items of its own."""
-    if isinstance(made.histogram, Family):
+    if made.planner.counts.groups is not None:
         return []
-    return [made.histogram.name(place)[:_LONGEST_NAME] for place in range(most)]
+    return [made.planner.counts.shown[0].name(place)[:_LONGEST_NAME] for place in range(most)]
 
 
 def _shorten(positions: IntArray, inside: int) -> list[list[int]]:
