@@ -73,7 +73,7 @@ def reproduce(
     seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same errors.")] = 0,
     mechanism: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Measure a mechanism of yours, too: its name, or module:Class. Repeatable."),
+        typer.Option(metavar="NAME", help="Measure a mechanism of yours, too: its file, or its name. Repeatable."),
     ] = None,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="DIR", help="Where the results go, and where a run continues.")

@@ -99,13 +99,14 @@ def describe_commands(command: Any, path: str, parent: Any = None) -> Iterator[s
         for name, each in command.commands.items():
             yield from describe_commands(each, name, context)
         return
-    yield from (f"## {context.command_path}", "", escape(inspect.cleandoc(command.help)).replace("\\`", "`"), "")
+    about = escape(inspect.cleandoc(command.help)).replace("\\`", "`")
+    yield from (f"## {context.command_path}", "", mark_options(about), "")
     example = textwrap.dedent(command.epilog.partition("Example:\n")[2])
     yield from ("```sh", example, "```", "")
     for heading, options in command.list_options(context).items():
         yield from (f"**{heading}**", "")
         for written, text in options:
-            yield from (f"`{written}`", f": {escape(text)}", "")
+            yield from (f"`{written}`", f": {mark_options(escape(text))}", "")
 
 
 def lay_out_claims(app: Sphinx, what: str, name: str, value: object, options: object, lines: list[str]) -> None:
@@ -120,6 +121,11 @@ def lay_out_claims(app: Sphinx, what: str, name: str, value: object, options: ob
 def escape(text: str) -> str:
     """Keep Markdown from reading signs of a help, such as < and *."""
     return re.sub(r"([\\`*_<\[\]])", r"\\\1", text)
+
+
+def mark_options(text: str) -> str:
+    """Write options such as --output as code, where they are not part of code already."""
+    return re.sub(r"`[^`]*`|--[a-z][\w\-]*", lambda found: f"`{found[0].strip('`')}`", text)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

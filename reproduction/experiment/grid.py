@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import math
+import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from reproduction.baselines import DELTA
@@ -180,17 +182,36 @@ CONTENDERS = {
 
 
 def add_mechanism(name: str) -> None:
-    """Add a mechanism of the user to the programs: one that a package registers, or a class as module:Class."""
-    module, colon, kind = name.partition(":")
+    """Add a mechanism of the user: one that a package registers, one in a file of its own, or a class of a module."""
+    place, colon, chosen = name.partition(":")
+    found = _find_classes(place, chosen) if colon or place.endswith(".py") else [find_kind(name)]
+    if len(found) != 1:
+        raise ParameterError(
+            "`mechanism` must name one class that inherits from shortlist.mechanisms.Mechanism",
+            f"{place} has {len(found) or 'none'}{f' of the name {chosen}' if chosen else ''}",
+            hint="name it after a colon: `mechanism='my_file.py:MyClass'`",
+        )
+    if found[0].name in CONTENDERS:
+        text = f"{found[0].name} is among the programs already"
+        raise ParameterError("`mechanism` must have a name of its own", text)
+    CONTENDERS[found[0].name] = Contender(law=found[0].name, maker=Maker.YOURS, kind=found[0])
+
+
+def _find_classes(place: str, chosen: str) -> list[type[Mechanism]]:
+    """Import a file or a module, and find the class that is named, or all mechanisms that it defines."""
+    path = Path(place)
+    if path.suffix == ".py":
+        if not path.is_file():
+            raise ParameterError("`mechanism` must be a name, a file, or module:Class", f"there is no file {place}")
+        sys.path.insert(0, str(path.parent))
+        place = path.stem
     try:
-        found = getattr(import_module(module), kind) if colon else find_kind(name)
-    except (ImportError, AttributeError) as error:
-        raise ParameterError("`mechanism` must be the name of one, or module:Class", str(error)) from None
-    if not (isinstance(found, type) and issubclass(found, Mechanism)):
-        raise ParameterError("`mechanism` must be a class that inherits from shortlist.mechanisms.Mechanism")
-    if found.name in CONTENDERS:
-        raise ParameterError("`mechanism` must have a name of its own", f"{found.name} is among the programs already")
-    CONTENDERS[found.name] = Contender(law=found.name, maker=Maker.YOURS, kind=found)
+        module = import_module(place)
+    except Exception as error:  # of the user's own code
+        text = f"{path} cannot be imported ({type(error).__name__}: {error})"
+        raise ParameterError("`mechanism` must be a name, a file, or module:Class", text) from None
+    own = [each for each in vars(module).values() if isinstance(each, type) and issubclass(each, Mechanism)]
+    return [each for each in own if (each.__name__ == chosen if chosen else each.__module__ == module.__name__)]
 
 
 def list_today() -> tuple[str, ...]:

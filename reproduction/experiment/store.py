@@ -6,7 +6,7 @@ import fcntl
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import astuple, dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
@@ -139,13 +139,13 @@ class Results:
 
     def errors_along(self, dataset: str, contender: str, vary: str) -> list[tuple[Setting, Errors]]:
         """The errors of a program along a sweep."""
-        pairs = ((at, self.errors.get(self.key(dataset, contender, at))) for at in SWEEPS[vary])
-        return [(at, found) for at, found in pairs if found is not None]
+        keys = ((at, self.key(dataset, contender, at)) for at in SWEEPS[vary])
+        return [(at, self.errors[key]) for at, key in keys if key in self.errors]
 
     def times_along(self, dataset: str, contender: str, vary: str) -> list[tuple[Setting, Times]]:
         """The times of a program along a sweep."""
-        pairs = ((at, self.times.get(self.key(dataset, contender, at))) for at in SWEEPS[vary])
-        return [(at, found) for at, found in pairs if found is not None]
+        keys = ((at, self.key(dataset, contender, at)) for at in SWEEPS[vary])
+        return [(at, self.times[key]) for at, key in keys if key in self.times]
 
     def has_sweep(self, vary: str) -> bool:
         """Whether FastJoint was measured at more than one value of a sweep."""
@@ -294,11 +294,8 @@ def open_store(folder: Path, *, new: bool = True) -> Iterator[Store]:
             "`output` must be a folder with results", f"{folder} has no results", hint="run without `report_only`"
         )
     _make_folder(folder)
-    store = Store(folder)
-    try:
+    with closing(Store(folder)) as store:
         yield store
-    finally:
-        store.close()
 
 
 @contextmanager

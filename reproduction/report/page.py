@@ -20,7 +20,7 @@ import numpy as np
 from reproduction.experiment.datasets import Histogram
 from reproduction.experiment.grid import CONTENDERS, Maker
 from reproduction.experiment.store import Results
-from reproduction.report import summary, tables
+from reproduction.report import tables
 from reproduction.report.claims import Finding, judge_claims, write_verdict
 from reproduction.report.comparisons import ALPHA, rank_test, reject
 from reproduction.report.figures import Picture, add_legend, list_pictures, make_panels, picture_today, save
@@ -57,7 +57,7 @@ def publish(results: Results, histograms: Sequence[Histogram], folder: Path) -> 
         for kind in ("png", "svg"):
             write_whole(drawn / f"{picture.name}.{kind}", partial(save, figure, kind=kind), force=True)
     _write(folder / "verdict.md", write_verdict(findings))
-    _write(folder / "summary.md", summary.write_summary(results, histograms, findings))
+    _write(folder / "summary.md", tables.write_summary(results, histograms, findings))
     _write(folder / "notes.md", "## " + NOTES.read_text(encoding="utf-8").partition("\n## ")[2])
     _write(folder / "report.html", write_page(results, histograms, findings))
     return findings
@@ -70,12 +70,12 @@ def write_page(results: Results, histograms: Sequence[Histogram], findings: Sequ
         style=(here / "page.css").read_text(encoding="utf-8"),
         script=(here / "page.js").read_text(encoding="utf-8"),
         summary=_write_summary(results),
-        tally=tables.convert_table(summary.tally_verdicts(findings)),
+        tally=tables.convert_table(tables.tally_verdicts(findings)),
         chance=f"1 in {1 / ALPHA:,.0f}",
         verdict=tables.write_verdict(findings),
         released=_describe_released(results),
-        speed=tables.convert_table(summary.compare_speed(results)),
-        beside=tables.convert_table(summary.compare_times(results)),
+        speed=tables.convert_table(tables.compare_speed(results)),
+        beside=tables.convert_table(tables.compare_times(results)),
         today=_write_today(results),
         figures="\n".join(map(_write_section, list_pictures(results, histograms))),
         subsets=tables.convert_table([*write_subsets(histograms)]),
@@ -126,7 +126,7 @@ def _describe_released(results: Results) -> str:
     """The section on the released programs: their repeats, and a test of their lists against the published laws."""
     if not results.has_released:
         return ABSENT
-    repeats = tables.convert_table(summary.count_repeats(results)) or "<p>No list of this run has a repeat.</p>"
+    repeats = tables.convert_table(tables.count_repeats(results)) or "<p>No list of this run has a repeat.</p>"
     return _write_prose("A fault of the released FastJoint") + repeats + _compare_errors(results)
 
 
@@ -148,14 +148,14 @@ def _compare_errors(results: Results) -> str:
     return (
         f"<p>The lists of the released Joint, PNF-Peel and CDP-Peel that were timed have errors as well. Compared with "
         f"those drawn from the same laws at {len(chances)} settings by rank tests of ℓ1, at a chance of {ALPHA:g} of "
-        f"any false alarm, they {found}; the smallest chance of one comparison is {summary.write_number(min(chances))}."
+        f"any false alarm, they {found}; the smallest chance of one comparison is {tables.write_number(min(chances))}."
         "</p>"
     )
 
 
 def _write_today(results: Results) -> str:
     """A section on what this package offers beyond the paper's laws. It is empty without results."""
-    table, head = tables.convert_table(summary.compare_today(results)), "What to use today"
+    table, head = tables.convert_table(tables.compare_today(results)), "What to use today"
     if not table:
         return ""
     return f"<h2>{head}</h2>{_write_prose(head)}{table}{''.join(map(_write_panels, picture_today(results)))}"
@@ -219,4 +219,4 @@ def _write_list(head: str, entries: Iterable[str]) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    write_whole(path, lambda file: file.write(text.encode()), force=True)
+    write_whole(path, text, force=True)

@@ -239,7 +239,7 @@ class Publication(_Value):
         text = record.write(self)
         if path is None:
             return text
-        write_whole(path, lambda file: file.write(text.encode()), force=force)
+        write_whole(path, text, force=force)
         return None
 
     @classmethod
@@ -270,7 +270,7 @@ class Publication(_Value):
 
     def to_csv(self, path: PathLike, *, force: bool = False) -> None:
         """Write groups, ranks and items as CSV. If it is not secure, a further column is false in every row."""
-        write_whole(path, lambda file: file.write(write_csv(self).encode()), force=force)
+        write_whole(path, write_csv(self), force=force)
 
     def to_parquet(self, path: PathLike, *, force: bool = False) -> None:
         """Write groups, ranks and items as Parquet, with the whole record as JSON in the file's metadata."""

@@ -259,3 +259,25 @@ def test_help_shows_the_options(answer):
     ):
         assert option in text
     assert "python -m reproduction --quick" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("absent.py", None, "there is no file"),
+        ("syntax.py", "def (:", "cannot be imported (SyntaxError"),
+        ("crashing.py", "raise ValueError('too early')", "cannot be imported (ValueError: too early)"),
+        ("nothing.py", "class Peel: pass", "nothing.py has none"),
+        ("nothing_else.py:Peel", "class Peel: pass", "has none of the name Peel"),
+        ("known.py", "from shortlist.mechanisms import Joint\nclass Mine(Joint): pass", "joint is among the programs"),
+        ("two.py", "from shortlist.mechanisms import Joint\nclass A(Joint): pass\nclass B(Joint): pass", "has 2"),
+    ],
+)
+def test_a_wrong_file_of_a_mechanism_is_refused(answer, tmp_path, name, text, said):
+    """Before anything is measured, with the reason."""
+    if text is not None:
+        (tmp_path / name.partition(":")[0]).write_text(text)
+    code, _, stderr = answer(*SMALL, "--output", tmp_path / "results", "--mechanism", tmp_path / name)
+    assert code == 2
+    assert said in " ".join(stderr.split())
+    assert not (tmp_path / "results").exists()

@@ -223,4 +223,4 @@ class AuditReport:
     def to_json(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write the report to a file, whole or not at all."""
         text = json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
-        write_whole(path, lambda file: file.write(text.encode()), force=force)
+        write_whole(path, text, force=force)

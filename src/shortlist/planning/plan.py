@@ -175,7 +175,7 @@ class Plan:
         text = json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
         if path is None:
             return text
-        write_whole(path, lambda file: file.write(text.encode()), force=force)
+        write_whole(path, text, force=force)
         return None
 
     def to_html(
@@ -187,7 +187,7 @@ class Plan:
         from shortlist.planning.page import write_page
 
         text = write_page(self, progress=progress)
-        write_whole(path, lambda file: file.write(text.encode()), force=force)
+        write_whole(path, text, force=force)
 
     def _repr_html_(self) -> str:
         """Write the advice, the table and the command as HTML, for notebooks."""

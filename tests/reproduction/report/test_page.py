@@ -6,9 +6,9 @@ from browser import open_page
 WIDTHS = (390, 1400)
 
 
-@pytest.fixture(params=WIDTHS)
+@pytest.fixture(scope="module", params=WIDTHS)
 def opened(request, browser, report):
-    """The report, loaded at a width."""
+    """The report, loaded once at each width: what a test unfolds or sorts changes nothing that others look at."""
     with open_page(browser, report, width=request.param) as opened:
         yield opened
 

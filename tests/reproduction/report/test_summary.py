@@ -2,7 +2,7 @@
 
 from reproduction.experiment.grid import Setting
 from reproduction.report.claims import CLAIMS, judge_claims
-from reproduction.report.summary import compare_speed, compare_times, compare_today, count_repeats, write_summary
+from reproduction.report.tables import compare_speed, compare_times, compare_today, count_repeats, write_summary
 
 
 def test_every_table_has_as_many_fields_in_each_row(invented, small):

@@ -27,7 +27,12 @@ MIXED = {
 ANYTHING = ("arrow", "dict")
 PEOPLE = {"fewest": 4, "people": 12}
 CHECKS = settings(
-    max_examples=33, deadline=None, suppress_health_check=list(HealthCheck), database=None, phases=[Phase.generate]
+    max_examples=33,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    database=None,
+    phases=[Phase.generate],
+    report_multiple_bugs=False,  # the first one that is found says enough
 )
 
 

@@ -18,7 +18,12 @@ ENGINES = ("arrow", "dict", "pandas", "polars", "parquet", "duckdb", "ibis", "sq
 MIXED = ("pandas", "inferred", "dict", "subclass", "arrays", "memtable", "sqlite")
 PEOPLE = {"fewest": 4, "people": 8}
 CHECKS = settings(
-    max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), database=None, phases=[Phase.generate]
+    max_examples=15,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    database=None,
+    phases=[Phase.generate],
+    report_multiple_bugs=False,  # the first one that is found says enough
 )
 
 
