@@ -81,14 +81,14 @@ def test_table_agrees_with_quantile_or_says_nothing(doubt):
     assert found == 400 if doubt == 0 else found < 400
 
 
-def test_many_cells_are_summed_with_few_roundings():
+def test_many_cells_are_summed_within_the_slack():
     """A hundred thousand borders are as they should be, rising, and hardly in doubt."""
     weights = np.random.default_rng(5).random(100_003)
     table = Table(weights, error=1e-15, omitted=0.0)
     assert (np.diff(table._borders) >= 0).all()
     exact = np.cumsum(weights.astype(np.longdouble))
     assert np.abs(table._borders[1:] / exact - 1).max() < table.slack / 4
-    assert table.escalation_bound < 1e-6
+    assert table.escalation_bound < 1e-4
 
 
 def test_omitted_weight_widens_the_slack():

@@ -64,7 +64,7 @@ def test_below_each_is_uniform_and_independent():
 def test_distinct_below_is_uniform_over_all_that_fit(bounds):
     """Each position is uniform among the integers below its bound that are not taken."""
     bits = SeededBits(5)
-    drawn = Counter(tuple(draw_distinct_below(np.array(bounds), bits).tolist()) for _ in range(12_000))
+    drawn = Counter(tuple(draw_distinct_below(np.array([bounds]), bits)[0].tolist()) for _ in range(12_000))
     fitting = [s for s in sequences(max(bounds), len(bounds)) if all(x < b for x, b in zip(s, bounds, strict=True))]
     assert set(drawn) <= set(fitting)
     assert p_value([drawn[s] for s in fitting], [1] * len(fitting)) > 1e-9

@@ -11,7 +11,7 @@ from shortlist.exact.balls import enclose_shortfall
 from shortlist.exact.choice import quantile
 from shortlist.exact.scaled import compute_shortfalls
 from shortlist.exact.uniform import Uniform, draw_words
-from shortlist.mechanisms.block_mixture import draw_reaches, enclose_span, weigh_spans
+from shortlist.mechanisms.block_mixture import draw_reaches, enclose_span
 from shortlist.testing import SeededBits
 
 
@@ -37,16 +37,6 @@ def test_lengths_may_be_below_the_range_of_floats():
     """A rate far below the range of floats gives lengths with exponents of their own."""
     lengths = compute_shortfalls(Fraction(1, 2**2000), np.arange(1, 50))
     assert (lengths.exponent < -1990).all()
-
-
-@pytest.mark.parametrize("rate", ["1e-9", "0.5", "9"])
-def test_weights_of_spans_are_off_by_their_roundings_at_most(rate):
-    """q^start − q^end, and q^start without an end."""
-    rate = Fraction(rate)
-    starts, ends = np.array([0, 1, 5, 100, 2000]), np.array([1, 5, 100, 2000, -1])
-    pairs = zip(starts.tolist(), ends.tolist(), strict=True)
-    exact = [lambda start=start, end=end: enclose_span(rate, start, end) for start, end in pairs]
-    check_numbers(weigh_spans(rate, starts, ends), exact)
 
 
 @dataclass

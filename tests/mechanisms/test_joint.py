@@ -158,13 +158,13 @@ def test_numbers_are_those_of_enumeration(tau):
     for histogram in [*small_histograms(), *random_histograms(80, 6, seed=2)]:
         profile, top = Profile.of(np.array(histogram)), sorted(histogram, reverse=True)
         for k in range(1, min(3, len(histogram)) + 1):
-            found = Lists(profile, k, reach=10**6, tau=tau, complete=lambda profile=profile: profile)
+            found = Lists(profile, k, reach=10**6, tau=tau)
             exact = np.array(losses(histogram, k))
             widest = int(exact.max())
             assert found.horizon == (widest if tau is None else min(widest, tau))
             assert found.top.tolist() == top[:k]
             for r in (-1, 0, 1, 2, 3, 5, 8, 9, 40, 41, 300):
-                assert found.number(r) == (len(exact) if r >= found.horizon else (exact <= r).sum())
+                assert found.number(0, r) == (len(exact) if r >= found.horizon else (exact <= r).sum())
             check_floats(found, np.unique(np.minimum([0, 1, 2, 5, 9, 40, 41, 300], widest)))
 
 
@@ -173,22 +173,22 @@ def test_numbers_are_those_of_enumeration(tau):
 def test_numbers_are_within_their_bound(counts, k):
     """Losses at equal distances and at any distances: each N_r is near enough."""
     profile = Profile.of(counts)
-    found = Lists(profile, min(k, len(counts)), reach=10**6, complete=lambda: profile)
+    found = Lists(profile, min(k, len(counts)), reach=10**6)
     reach = min(found.horizon, 60)
     for asked in (range(0, reach + 1, 3), [0, 1, 5, 6, 60], [*range(0, 50, 7), 51], [4, 9], [8]):
         check_floats(found, np.unique(np.minimum(list(asked), reach)))
-    check_floats(Lists(profile, found.k, reach=reach, complete=lambda: profile), np.arange(reach + 1))
+    check_floats(Lists(profile, found.k, reach=reach), np.arange(reach + 1))
 
 
 def test_a_long_list_is_counted_within_the_bound():
     """The same with thousands of factors, for all lists, too."""
     profile = Profile.of(np.random.default_rng(3).integers(0, 50_000, size=5000))
-    found = Lists(profile, 4000, reach=50_000, complete=lambda: profile)
+    found = Lists(profile, 4000, reach=50_000)
     check_floats(found, np.arange(2000, 3000, 7), [0, 71, 142])
     everything = found.compute_numbers(np.array([found.horizon]))
     with ctx.workprec(200):
         value = arb(float(everything.mantissa[0])) * arb(2) ** int(everything.exponent[0])
-        assert abs(value / found.number(2**63 - 1) - 1) <= arb(everything.error)
+        assert abs(value / found.number(0, 2**63 - 1) - 1) <= arb(everything.error)
 
 
 def check_floats(found, asked, places=None):
@@ -196,8 +196,10 @@ def check_floats(found, asked, places=None):
     with ctx.workprec(200):
         for place in range(len(asked)) if places is None else places:
             value = arb(float(numbers.mantissa[place])) * arb(2) ** int(numbers.exponent[place])
-            exact = int(np.prod(found.count_allowed(asked[place : place + 1])[0].astype(object) - np.arange(found.k)))
-            assert exact == found.number(int(asked[place]))
+            exact = int(
+                np.prod(found.count_allowed(0, asked[place : place + 1])[0].astype(object) - np.arange(found.k))
+            )
+            assert exact == found.number(0, int(asked[place]))
             assert abs(value / exact - 1) <= arb(numbers.error)
 
 
@@ -206,13 +208,15 @@ def test_a_profile_that_stops_early_tells_what_a_complete_one_tells(floor):
     """Losses within reach are counted alike, and no loss is taken for the largest."""
     counts = np.array([9, 9, 8, 5, 3, 3, 1, 0, 0])
     profile = Profile.of(counts)
-    whole = Lists(profile, 3, reach=20, complete=lambda: profile)
+    whole = Lists(profile, 3, reach=20)
     reach = 8 - floor
-    part = Lists(Profile.of(counts[counts >= floor], d=len(counts)), 3, reach=reach, complete=lambda: profile)
+    part = Lists(Profile.of(counts[counts >= floor], d=len(counts)), 3, reach=reach)
     for r in range(reach + 1):
-        assert part.number(r) == whole.number(r)
+        assert part.number(0, r) == whole.number(0, r)
     assert part.horizon == (9 if floor == 0 else 2**63 - 1)
-    assert part.compute_numbers(np.arange(reach + 1)).align(0).tolist() == [whole.number(r) for r in range(reach + 1)]
+    assert part.compute_numbers(np.arange(reach + 1)).align(0).tolist() == [
+        whole.number(0, r) for r in range(reach + 1)
+    ]
 
 
 def log_laws(histograms, k, rate, tau):
@@ -280,7 +284,7 @@ def test_floats_decide_almost_every_draw():
     prepared = Joint(k=50, epsilon=1).prepare(Profile.of((10**5 / np.arange(1, 2000)).astype(int)))
     assert prepared._table.escalation_bound < 1e-8
     prepared.draw_many(3000, SeededBits(8))
-    assert "all_lists" not in vars(prepared)
+    assert "all_candidates" not in vars(prepared)
 
 
 class Leading:
@@ -296,11 +300,11 @@ class Leading:
 
 def test_a_draw_beyond_the_table_is_resolved():
     """A number that falls on losses left out of the table finds them with balls."""
-    prepared = Joint(k=600, epsilon="0.1").prepare(Profile.of(np.array([10**6] * 600 + [10] * 2000)))
-    ((_, family, firsts, lasts),) = prepared._choose(1, Leading(b"\xff" * 8))
-    assert family is prepared.all_lists
-    assert int(firsts[0][0]) not in prepared.blocks.firsts[0].tolist()
-    assert family.number(int(firsts[0][0])) == family.number(int(lasts[0][0]))
+    prepared = Joint(k=60, epsilon="0.1").prepare(Profile.of(np.arange(3000) // 3))
+    ((_, lists, group, firsts, lasts),) = prepared._choose(1, Leading(b"\xff" * 8))
+    assert lists is prepared.all_candidates
+    assert int(firsts[0][0]) not in prepared.blocks[1, 0].tolist()
+    assert lists.number(group, int(firsts[0][0])) == lists.number(group, int(lasts[0][0]))
 
 
 @pytest.mark.parametrize("epsilon", ["1e-9", "1e-3", "1", "100"])
@@ -308,13 +312,13 @@ def test_a_block_is_not_steep(epsilon):
     """In a block of several losses, N_r grows by less than a factor that bounds the rejections."""
     counts = np.random.default_rng(4).integers(0, 100_000, size=3000)
     prepared = Joint(k=3000, epsilon=epsilon).prepare(Profile.of(counts))
-    ranges = list(zip(prepared.blocks.firsts[0].tolist(), prepared.blocks.lasts[0].tolist(), strict=True))
-    assert all(before + 1 == start for (_, before), (start, _) in pairwise(ranges))
+    ranges = sorted(zip(*prepared.blocks[1:, 0].tolist(), strict=True))
+    assert all(before < start for (_, before), (start, _) in pairwise(ranges))
     # A fifth of the blocks is enough. At epsilon 100, losses are few, and every block is a single one.
     wide = [(start, last) for start, last in ranges if last > start and start % 5 == 0]
     assert bool(wide) == (epsilon != "100")
     for start, last in wide:
-        assert prepared.lists.number(last) // prepared.lists.number(start) < 1 << (STEEP_BITS + 1)
+        assert prepared.candidates.number(0, last) // prepared.candidates.number(0, start) < 1 << (STEEP_BITS + 1)
 
 
 @pytest.mark.parametrize("epsilon", ["1e-19", "1e-30"])
@@ -322,7 +326,7 @@ def test_borders_of_blocks_stay_whole_numbers(epsilon):
     """A block holds no more losses than there are, however slowly weights fall: sums of losses fit into 64 bits."""
     counts = np.array([2**62] * 10 + [0] * 9990)
     prepared = Joint(k=10, epsilon=epsilon).prepare(Profile.of(counts))
-    lasts = prepared.blocks.lasts[0]
+    lasts = np.sort(prepared.blocks[2, 0])
     assert lasts.dtype == np.int64
     assert (np.diff(lasts) > 0).all()
     assert int(lasts[-1]) == 2**62
@@ -451,7 +455,7 @@ def test_balls_look_at_few_losses():
     counts = (150_000 * np.exp(-np.arange(1000) / 100)).astype(np.int64)
     prepared = PNFJoint(k=3, epsilon="0.001").prepare(Profile.of(counts))
     bits = SeededBits(4)
-    known = prepared._joint.all_lists._known
+    known = prepared._joint.all_candidates._known
     for _ in range(20):
         known.clear()
         accept_by_balls(Uniform(bits), Uniform(bits), Fraction(1, 2), prepared.crowds)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ every_shape = pytest.mark.parametrize("counts", [DENSE, ZIPF, GIANT, ZERO], ids=
 every_doubt = pytest.mark.parametrize("doubt", [1e-3, 1e9])
 
 
-def implied_law(mixture: BlockMixture, candidates: Sequence[Sequence[int]]) -> list[arb]:
+def implied_law(mixture: BlockMixture[Any], candidates: Sequence[Sequence[int]]) -> list[arb]:
     """What blocks, uniform candidates and rejection imply: the kept mass of each candidate over all cells.
 
     A candidate is a list of positions in falling order of count. Which candidates a cell can draw follows from the
@@ -36,13 +37,13 @@ def implied_law(mixture: BlockMixture, candidates: Sequence[Sequence[int]]) -> l
     kept = [arb(0)] * len(candidates)
     for cell in atoms(mixture.cells()):
         lasts = [np.array([last]) for _, last in cell.ranges]
-        bounds = cell.family.count_allowed(*lasts)[0]
+        bounds = cell.candidates.count_allowed(cell.group, *lasts)[0]
         positions = rows[len(bounds)]
-        ordered = np.sort(positions, axis=1) if mixture.unordered else positions
+        ordered = np.sort(positions, axis=1) if mixture.candidates.unordered else positions
         allowed = np.flatnonzero((ordered < bounds).all(axis=1))
         assert len(allowed) == cell.most()
         share = cell.weight() / len(allowed)
-        _, losses = cell.family.describe(positions[allowed])
+        _, losses = cell.candidates.describe(cell.group, positions[allowed])
         parts: dict[tuple[int, ...], arb] = {}
         for index, found in zip(allowed.tolist(), zip(*(each.tolist() for each in losses), strict=True), strict=True):
             if found not in parts:
@@ -94,7 +95,7 @@ def draw_lists(prepared: Prepared, lists: int = 25) -> list[list[tuple[int, int]
     return [list(zip(picks.levels.tolist(), picks.ranks.tolist(), strict=True)) for picks in drawn]
 
 
-def check_borders(mixture: BlockMixture) -> None:
+def check_borders(mixture: BlockMixture[Any]) -> None:
     """Every float border lies within the proven slack of the exact one, and the total encloses the exact total."""
     borders: IntArray = mixture._table._borders
     with ctx.workprec(256):
@@ -108,5 +109,5 @@ def check_borders(mixture: BlockMixture) -> None:
             assert abs(arb(float(ours)) / arb(float(borders[-1])) - border / total) < arb(mixture._table.slack)
             border += weight
         assert mixture.total().overlaps(mixture.total(3))
-        if np.array_equal(mixture.blocks.firsts, mixture.blocks.lasts):
+        if np.array_equal(mixture.blocks[1], mixture.blocks[2]):
             assert mixture.total().contains(total)

@@ -121,7 +121,7 @@ MUTATIONS = (
     Mutation("draw_below", "move border", "test_below_is_uniform"),
     Mutation("draw_below_each", "drop right", "test_the_incomplete_last_cycle_is_rejected", at=0),
     Mutation("draw_distinct_below", "drop right", "test_distinct_below_is_uniform_over_all_that_fit", at=0),
-    Mutation("draw_distinct_below", "drop right", "test_distinct_below_is_uniform_over_all_that_fit", at=10),
+    Mutation("draw_distinct_below", "drop right", "test_distinct_below_is_uniform_over_all_that_fit", at=1),
     Mutation("Table.locate_each", "change sign", "test_a_table_of_weights_that_are_off_never_names_another_cell", at=6),
     Mutation("Table.locate_each", "change sign", "test_a_table_of_weights_that_are_off_never_names_another_cell", at=5),
     Mutation("accept_by_balls", "change sign", "test_floats_decide_what_balls_decide", at=3),

@@ -8,7 +8,6 @@ borders. Otherwise `quantile` finds it with ball arithmetic, at rising precision
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -35,7 +34,6 @@ class Cell(Protocol):
         """Return the smaller cells in order, or None for a cell that is chosen as a whole."""
 
 
-_MANY = 1 << 14
 _BITS_PER_EFFORT = 24
 _FLOAT_ERROR = 2.0**-50
 """Larger than the errors of a number and of a chance together, after both are rounded to floats."""
@@ -85,16 +83,15 @@ class Table:
         """Take weights with a relative error of at most `error`. Cells that are not listed weigh at most `omitted`.
 
         Claim   The error of a border, as a share of all weight, is at most `slack`, or `slack` is above 1.
-        Proof   Let S be the true weight before a border, W that of all cells listed, and e = error + 2^-52 m if a
+        Proof   Let S be the true weight before a border, W that of all m cells listed, and e = error + 2^-52 m, as a
                 running sum rounds m times at most. Then the computed sums are S(1 ± e) and W(1 ± e), and for e ≤ 1/4
                 their quotient is within 8e/3 of S/W ≤ 1. Counting cells not listed, of weight o ≤ O before the border
                 and O in all, the border lies at (S + o)/(W + O), within O/W of S/W; and W is at least 3/4 of what was
                 computed. For e > 1/4, slack is above 1.
         """
-        sums, roundings = (np.cumsum(weights), len(weights)) if len(weights) < _MANY else _add_up(weights)
-        self._borders = np.concatenate([[0.0], sums])
+        self._borders = np.concatenate([[0.0], np.cumsum(weights)])
         # 2^-50 covers the float of the number itself, and the arithmetic of this line and of `locate_each`.
-        summed = error + 2.0**-52 * roundings
+        summed = error + 2.0**-52 * len(weights)
         self.slack = float(4 * summed + 2 * omitted / self._borders[-1] + 2.0**-50)
 
     def locate_each(self, words: NDArray[np.uint64]) -> IntArray:
@@ -111,14 +108,6 @@ class Table:
     def escalation_bound(self) -> float:
         """An upper bound of the probability that floats cannot decide."""
         return 2 * self.slack * len(self._borders)
-
-
-def _add_up(weights: FloatArray) -> tuple[FloatArray, int]:
-    """Return running sums, and the largest number of roundings in one of them. For m weights it is about 2√m."""
-    side = math.isqrt(len(weights))
-    rows = np.cumsum(np.pad(weights, (0, -len(weights) % side)).reshape(-1, side), axis=1)
-    before = np.concatenate([[0.0], np.cumsum(rows[:-1, -1])])
-    return (before[:, None] + rows).ravel()[: len(weights)], side + len(rows) + 1
 
 
 def quantile(number: Uniform, cells: Sequence[AnyCell]) -> AnyCell:

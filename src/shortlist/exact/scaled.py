@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
+from operator import attrgetter
 
 import numpy as np
 from flint import arb
@@ -55,26 +56,19 @@ class Scaled:
         """The largest relative error of any of the numbers."""
         return self.roundings * ROUNDING
 
-    def reshape(self, *shape: int) -> Scaled:
-        """Return the numbers in another shape."""
-        return replace(self, mantissa=self.mantissa.reshape(shape), exponent=self.exponent.reshape(shape))
-
-    def take(self, index: IntArray | slice) -> Scaled:
+    def take(self, index: IntArray | NDArray[np.bool_] | slice) -> Scaled:
         """Return some of the numbers."""
-        return replace(self, mantissa=self.mantissa[index], exponent=self.exponent[index])
+        return Scaled(mantissa=self.mantissa[index], exponent=self.exponent[index], roundings=self.roundings)
 
     def align(self, ceiling: int) -> FloatArray:
         """Divide the numbers by 2^ceiling and return floats. Those below 2^-1022 may lose digits or become 0."""
         return np.ldexp(self.mantissa, np.maximum(self.exponent - ceiling, -2000).astype(np.int32))
 
 
-def concatenate(parts: Sequence[Scaled]) -> Scaled:
-    """Concatenate arrays."""
-    return Scaled(
-        mantissa=np.concatenate([part.mantissa for part in parts]),
-        exponent=np.concatenate([part.exponent for part in parts]),
-        roundings=max(part.roundings for part in parts),
-    )
+def join(parts: Sequence[Scaled]) -> Scaled:
+    """Join arrays."""
+    mantissas, exponents, roundings = zip(*map(attrgetter("mantissa", "exponent", "roundings"), parts), strict=True)
+    return Scaled(mantissa=np.concatenate(mantissas), exponent=np.concatenate(exponents), roundings=max(roundings))
 
 
 def scale(numbers: Sequence[Callable[[], arb]]) -> Scaled:
@@ -84,7 +78,7 @@ def scale(numbers: Sequence[Callable[[], arb]]) -> Scaled:
 
 
 def powers(rate: Fraction, exponents: IntArray) -> Scaled:
-    """Compute e^(−rate · n) for every n in a rising array of non-negative integers, of which some may be equal.
+    """Compute e^(−rate · n) for every n in an array of non-negative integers.
 
     Each rate · n must be below 2^61. Then every exponent of two fits into 64 bits.
 
@@ -93,7 +87,8 @@ def powers(rate: Fraction, exponents: IntArray) -> Scaled:
     """
     if not len(exponents):
         return Scaled(mantissa=np.zeros(0), exponent=np.zeros(0, dtype=np.int64), roundings=0)
-    first, spread = int(exponents[0]), int(exponents[-1]) - int(exponents[0])
+    first = int(exponents.min())
+    spread = int(exponents.max()) - first
     assert rate.numerator * (first + spread) < _LARGEST_POWER * rate.denominator
     depths = exponents - first
     one, shift_of_one = power(rate, first)

@@ -15,11 +15,10 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, ClassVar, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 from flint import arb
@@ -33,16 +32,7 @@ from shortlist.exact.scaled import Scaled
 from shortlist.exact.thinning import Bounds, accept_by_balls, accept_by_sums, bound_logs
 from shortlist.exact.uniform import Uniform, draw_words
 from shortlist.mechanisms import stated
-from shortlist.mechanisms.block_mixture import (
-    BITS,
-    STEEP_BITS,
-    BlockMixture,
-    Blocks,
-    divide,
-    find_core,
-    find_reach,
-    weigh_spans,
-)
+from shortlist.mechanisms.block_mixture import STEEP_BITS, BlockMixture, find_reach
 from shortlist.mechanisms.mechanism import CommonOptions, Mechanism, Prepared, Score, bound_loss, ceil_log
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, write_exact
@@ -214,76 +204,26 @@ class PNFJoint(Joint):
         return FlipDraws(levels, k=self.k, rate=self.rate)
 
 
+_MOST_LOOKED_UP = 1 << 21
+"""How many C_{r,j} the blocks of a table need at most, unless they are steep."""
 _MANY_PLACES = 20_000
 """From this k on, a block costs so much that rejecting more lists is cheaper: 2 times for k = 10^5 of 10^6 items.
 
 Inside a block N_r grows by less than 2^7 then, so a list is kept with a probability of at least 1/128.
 """
-_COARSE = 48
-"""How many blocks a first pass looks at, to find the losses that carry the weight. Without it, 100 items take up to 2.6
-times as long."""
 
 
-class JointDraws(BlockMixture):
+class JointDraws(BlockMixture["Lists"]):
     """The law P(s) ∝ e^(−rate · min(L(s), tau)) on given levels, ready to be drawn from. No tau means no cap."""
 
     def __init__(
         self, levels: Levels, *, k: int, rate: Fraction, tau: int | None = None, most_blocks: int = 2048
     ) -> None:
         """Prepare the draws. For more losses than `most_blocks`, a block holds several, and may reject lists."""
-        self._levels = levels
-        self.k = k
-        self._tau = tau
-        all_lists = k * math.log2(levels.d)
-        self.reach = min(find_reach(all_lists, rate), EVERY_LEVEL - 1)
-        """The levels that are read go down to `reach` below h_(k), or farther."""
-        # A first pass looks up some dozens of losses only. For these, a longer table does not pay.
-        lists = Lists(
-            levels.above(k, self.reach), k, reach=self.reach, tau=tau, complete=self._read_all, longest_table=k << 7
-        )
-        core = find_core(
-            lists,
-            rate,
-            [min(lists.horizon, self.reach) + 1],
-            lambda losses: lists.compute_numbers(losses).exponent,
-            parts=_COARSE,
-            enough=max(2 * _COARSE, _CACHED // k),
-        )
-        (first,), (after,), left_out = core.firsts, core.afters, core.left_out
-        if lists.horizon > self.reach:
-            left_out = np.append(left_out, all_lists + 1 - self.reach * float(rate) * BITS)
-        if lists.table is None:  # for fewer losses, a table may be short enough
-            lists = Lists(lists.profile, k, reach=after, tau=tau, complete=self._read_all)
-        self.lists = lists
-        steep = STEEP_BITS if k < _MANY_PLACES else 2 * STEEP_BITS
-        edges, numbers = divide(first, after, lists.compute_numbers, most=most_blocks, steep=steep)
-        firsts, lasts = edges[:-1], edges[1:] - 1
-        spans = weigh_spans(rate, *lists.find_spans(0, firsts, lasts))
-        blocks = Blocks(
-            owners=np.zeros(len(firsts), dtype=np.int64),
-            firsts=firsts[None],
-            lasts=lasts[None],
-            weights=numbers * spans,
-            find_least=partial(lists.weigh, firsts, spans),
-        )
-        super().__init__([lists], blocks, left_out, rate=rate, top=lists.top)
-
-    def compute_exact_chance(self) -> float:
-        """Compute the probability of a list with the true counts: the number of lists with loss 0, over the total."""
-        with use_precision():
-            return float((arb(self.lists.number(0)) / self.total()).mid())
-
-    def list_complete(self) -> list[Lists]:
-        """List the one family: the lists of all levels."""
-        return [self.all_lists]
-
-    @cached_property
-    def all_lists(self) -> Lists:
-        """The lists of all levels, for the rare draws that floats cannot decide."""
-        return Lists(self._read_all(), self.k, reach=EVERY_LEVEL, tau=self._tau, complete=self._read_all)
-
-    def _read_all(self) -> Profile:
-        return self._levels.above(self.k, EVERY_LEVEL)
+        self.reach = find_reach(k * math.log2(levels.d), rate)
+        lists = Lists(levels, k, reach=self.reach, tau=tau)
+        most, steep = min(most_blocks, _MOST_LOOKED_UP // k), STEEP_BITS if k < _MANY_PLACES else 2 * STEEP_BITS
+        super().__init__(lists, rate=rate, most=most, parts=max(64, (1 << 13) // k), steep=steep)
 
 
 class MarginDraws(Prepared):
@@ -295,7 +235,7 @@ class MarginDraws(Prepared):
 
     def __init__(self, joint: JointDraws) -> None:
         self._joint = joint
-        self._leads = find_margin(joint.lists.profile, joint.k, beyond=1) != 0
+        self._leads = find_margin(joint.candidates.profile, len(joint.top), beyond=1) != 0
 
     def draw_many(self, n: int, bits: Bits) -> list[Picks]:
         """Choose k items n times."""
@@ -305,14 +245,15 @@ class MarginDraws(Prepared):
         bonus = are_below(
             draw_words(n, bits), lambda _, effort: self.enclose_chance(effort), bits, least=least, most=most
         )
-        true = self._joint.lists.profile.picks(np.arange(self._joint.k))
+        true = self._joint.candidates.profile.picks(np.arange(len(self._joint.top)))
         others = iter(self._joint.draw_many(n - int(bonus.sum()), bits))
         return [true if each else next(others) for each in bonus.tolist()]
 
     def enclose_chance(self, effort: int) -> arb:
         """Enclose the probability of the bonus at the working precision."""
         joint = self._joint
-        margin = find_margin((joint.all_lists if effort else joint.lists).profile, joint.k, beyond=joint.reach + 1)
+        profile = (joint.all_candidates if effort else joint.candidates).profile
+        margin = find_margin(profile, len(joint.top), beyond=joint.reach + 1)
         bonus = enclose_shortfall(joint.rate * margin)
         chance = bonus / (bonus + enclose_exp_minus(joint.rate * margin) * joint.total(effort))
         # If h_(k+1) is not shown, the margin may be larger, and the bonus likelier.
@@ -322,7 +263,7 @@ class MarginDraws(Prepared):
         """Compute the probability of a list with the true counts: p + (1 − p) times that of Joint, p of the bonus."""
         with use_precision():
             chance = float(self.enclose_chance(0).mid()) if self._leads else 0.0
-            return chance + (1 - chance) * self._joint.compute_exact_chance()
+            return chance + (1 - chance) * (self._joint.compute_exact_chance() or 0.0)
 
     @cached_property
     def _bounds(self) -> tuple[float, float]:
@@ -385,7 +326,7 @@ class FlipDraws(Prepared):
         """
         if m not in self._sums:
             joint = self._joint
-            mixture = joint if m == 1 else JointDraws(self._levels, k=joint.k, rate=m * joint.rate)
+            mixture = joint if m == 1 else JointDraws(self._levels, k=len(joint.top), rate=m * joint.rate)
             with use_precision():
                 below, above = round_outwards(mixture.total())
             self._sums[m] = max(1.0, min(below, sys.float_info.max)), above
@@ -398,57 +339,46 @@ class FlipDraws(Prepared):
     @cached_property
     def crowds(self) -> list[LossRange]:
         """All lists, in one crowd. Splitting it where a decision needs it gives fewer crowds than a fixed grid."""
-        lists = self._joint.all_lists
-        return [LossRange(rate=self._joint.rate, count=lists.number, first=0, last=lists.horizon)]
+        lists = self._joint.all_candidates
+        return [LossRange(rate=self._joint.rate, count=partial(lists.number, 0), first=0, last=lists.horizon)]
 
 
-_LONGEST_TABLE = 1 << 22
-"""How long a table of C_{r,j} may be. With search alone, 1,000 items take up to 2.8 times as long."""
-_CACHED = 1 << 16
+_CACHED = 1 << 15
 """A matrix with this many entries fits into the processor's cache. With larger ones, 1,000 items take up to 3.9 times
 as long."""
 
 
 class Lists:
-    """The lists of k different items, grouped by their loss L(s) = max_j (h_(j) − h[s_j]): combinatorics, no epsilon.
+    """The lists of k different items by their loss L(s) = max_j (h_(j) − h[s_j]): the candidates of a mixture.
 
     In a list with loss at most r, place j holds one of the C_{r,j} items with count h_(j) − r or more. The sets of
     allowed items are nested. So C_{r,j} − (j − 1) items are left for place j after the earlier places, and
     N_r = ∏_j (C_{r,j} − (j − 1)) lists have loss at most r. N_r never falls as r grows.
 
-    Only losses up to `reach` are supported. The profile must have all levels down to `reach` below h_(k). Losses from
-    the horizon on allow every list. The horizon is the largest loss of all, or `tau` if that is smaller.
+    Losses from the horizon on allow every list. The horizon is the largest loss of all, or `tau` if that is smaller.
 
-    >>> profile = Profile.of(np.array([5, 3, 3, 0]))
-    >>> lists = Lists(profile, k=2, reach=5, complete=lambda: profile)
-    >>> [lists.number(r) for r in range(6)]
+    >>> lists = Lists(Profile.of(np.array([5, 3, 3, 0])), k=2, reach=5)
+    >>> [lists.number(0, r) for r in range(6)]
     [2, 2, 6, 9, 9, 12]
     """
 
-    offset: ClassVar[int] = 0
+    unordered = False
+    offsets = (0,)
 
     def __init__(
-        self,
-        profile: Profile,
-        k: int,
-        *,
-        reach: int,
-        tau: int | None = None,
-        complete: Callable[[], Profile],
-        longest_table: int = _LONGEST_TABLE,
+        self, levels: Levels, k: int, *, reach: int, tau: int | None = None, profile: Profile | None = None
     ) -> None:
-        self.profile = profile
-        self.k = k
-        self._complete = complete
+        """Read the levels down to `reach` below h_(k), unless a profile of them is given."""
+        self._levels, self._tau, self.reach = levels, tau, reach
+        self.profile = profile = levels.above(k, reach) if profile is None else profile
+        self.k, self.sizes, self.bits = k, range(k, k + 1), k * math.log2(levels.d)
         places = profile.find_levels(np.arange(k))
         self.top = profile.values[places]
         # If the profile stops early, the largest loss is unknown and above the reach.
         widest = int(self.top[0] - profile.values[-1]) if profile.is_complete else EVERY_LEVEL
         self.horizon = widest if tau is None else min(widest, tau)
-        self._earlier = np.arange(k, dtype=np.float64)
+        self.lasts, self.endless = np.array([[self.horizon]]), np.array([[True]])
         self._known: dict[int, int] = {}
-        self._safe = 1000 // profile.d.bit_length()
-        """How many factors certainly multiply to less than 2^1000."""
         reach = min(reach, self.horizon)
         last = len(profile.values) - int(profile.values[::-1].searchsorted(int(self.top[-1]) - reach))
         values, self._ends = profile.values[:last], profile.ends[:last].astype(np.float64)
@@ -459,63 +389,67 @@ class Lists:
         depths = np.concatenate([[0], gaps.cumsum()])
         self._starts = depths[places]
         length = int(self._starts[-1]) + reach + 1
-        self.table: FloatArray | None = None
-        """The C_{r,j}. Without a table, they are searched for."""
-        if length <= min(longest_table, _LONGEST_TABLE):
-            self.table = self._ends.repeat(np.append(gaps, max(length - int(depths[-1]), 1)))
+        self._table: FloatArray | None = None
+        """The C_{r,j}. Without a table, they are searched for. With search alone, 1,000 items take up to 2.8 times as
+        long."""
+        if length <= k << 10:
+            self._table = self._ends.repeat(np.append(gaps, max(length - int(depths[-1]), 1)))
 
-    @property
-    def lengths(self) -> tuple[int, ...]:
-        """How many steps the loss has: each is one loss, or all from the horizon on."""
-        return (self.horizon + 1,)
+    def narrow(self, reach: int) -> Lists:
+        """Return the same lists for losses up to a smaller reach. A table may be short enough then."""
+        if self._table is not None or reach == self.reach:
+            return self
+        return Lists(self._levels, self.k, reach=reach, tau=self._tau, profile=self.profile)
 
-    def find_spans(self, axis: int, firsts: IntArray, lasts: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the first losses, and those after the last."""
-        return firsts, np.where(lasts < self.horizon, lasts + 1, -1)
+    def read_all(self) -> Lists:
+        """Return the lists of all levels."""
+        return Lists(self._levels, self.k, reach=EVERY_LEVEL, tau=self._tau)
 
-    def number(self, *steps: int) -> int:
+    def number(self, group: int, *losses: int) -> int:
         """Return N_r exactly. It is 0 for a negative loss, and the number of all lists from the horizon on."""
-        r = min(steps[0], self.horizon)
+        r = min(losses[0], self.horizon)
         if r < 0:
             return 0
         if r not in self._known:
-            self._known[r] = math.prod((self.count_allowed(np.array([r]))[0] - np.arange(self.k)).tolist())
+            self._known[r] = math.prod((self.count_allowed(0, np.array([r]))[0] - np.arange(self.k)).tolist())
         return self._known[r]
 
-    def count_allowed(self, *steps: IntArray) -> IntArray:
+    def count_allowed(self, group: int, *losses: IntArray) -> IntArray:
         """Return C_{r,j} for every j, a row for each loss r. From the horizon on, every item is allowed."""
-        return self._look_up(slice(None), steps[0]).T.astype(np.int64)
+        return self._look_up(slice(None), losses[0]).T.astype(np.int64)
 
-    def describe(self, positions: IntArray) -> tuple[Picks, list[IntArray]]:
+    def describe(self, group: int, positions: IntArray) -> tuple[Picks, list[IntArray]]:
         """Describe lists by level and rank, and compute their losses, of which none counts more than the horizon."""
         shown = int(positions.max()) < int(self.profile.ends[-1])
-        picks = (self.profile if shown else self._complete()).picks(positions)
+        picks = (self.profile if shown else self._levels.above(self.k, EVERY_LEVEL)).picks(positions)
         return picks, [np.minimum((self.top - picks.levels).max(axis=1), self.horizon)]
 
+    def count_blocks(self, groups: IntArray, firsts: IntArray, lasts: IntArray) -> tuple[Scaled, Scaled]:
+        """Compute N_r for the last losses of rising blocks, and for their first ones that of the block before."""
+        numbers, places = self.compute_numbers(np.append(firsts[0, 0], lasts)), np.arange(1, lasts.size + 1)
+        return numbers.take(places), numbers.take(places - (firsts < lasts)[0])
+
     def compute_numbers(self, losses: IntArray) -> Scaled:
-        """Compute N_r for rising losses r up to the horizon, as floats with a proven error."""
+        """Compute N_r for rising losses r as floats with a proven error."""
         mantissa, exponent = np.ones(len(losses)), np.zeros(len(losses), dtype=np.int64)
         # At all other places, only one item is left for each of these losses.
-        free = np.flatnonzero(self._look_up(slice(None), losses[-1:])[:, 0] > self._earlier + 1)
-        rows = max(1, _CACHED // len(losses))
+        earlier = np.arange(self.k, dtype=np.float64)
+        free = np.flatnonzero(self._look_up(slice(None), losses[-1:])[:, 0] > earlier + 1)
+        rows, safe = max(1, _CACHED // len(losses)), 1000 // self.profile.d.bit_length()
         for start in range(0, len(free), rows):
             places = free[start : start + rows]
             factors = self._look_up(places, losses)
-            factors -= self._earlier[places, None]
-            for first in range(0, len(factors), self._safe):
-                mantissa, carry = np.frexp(mantissa * np.multiply.reduce(factors[first : first + self._safe], axis=0))
+            factors -= earlier[places, None]
+            for first in range(0, len(factors), safe):  # so many factors multiply to less than 2^1000
+                mantissa, carry = np.frexp(mantissa * np.multiply.reduce(factors[first : first + safe], axis=0))
                 exponent = exponent + carry
         return Scaled(mantissa=mantissa, exponent=exponent, roundings=len(free))
-
-    def weigh(self, losses: IntArray, spans: Scaled) -> Scaled:
-        """Compute N_r times the weight of a span for each loss r."""
-        return self.compute_numbers(losses) * spans
 
     def _look_up(self, places: IntArray | slice, losses: IntArray) -> FloatArray:
         """Look up C_{r,j}, a row for each of these places j and a column for each loss r."""
         within = np.minimum(losses, self.horizon)
-        if self.table is not None:
-            found = self.table.take(self._starts[places, None] + within)
+        if self._table is not None:
+            found = self._table.take(self._starts[places, None] + within)
         else:
             found = self._ends[np.searchsorted(self._rising, within - self.top[places, None], side="right") - 1]
         found[:, losses >= self.horizon] = self.profile.d

@@ -8,11 +8,9 @@ inside. With q = e^(−ε/2Δ), P(S) ∝ q^(out(S) − in(S)). It is drawn by `S
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, ClassVar, Unpack
 
 import numpy as np
@@ -20,22 +18,12 @@ from flint import arb, ctx, fmpq
 
 from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.balls import round_to_float, use_precision
-from shortlist.exact.scaled import Scaled, concatenate, powers
+from shortlist.exact.scaled import Scaled
 from shortlist.mechanisms import stated
-from shortlist.mechanisms.block_mixture import (
-    BITS,
-    LEFT_OUT_BITS,
-    BlockMixture,
-    Blocks,
-    Core,
-    divide,
-    find_core,
-    find_reach,
-    weigh_spans,
-)
+from shortlist.mechanisms.block_mixture import BlockMixture, find_reach
 from shortlist.mechanisms.mechanism import CommonOptions, Mechanism, Prepared, Score, bound_loss, read_sizes
 from shortlist.privacy import Guarantee
-from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
+from shortlist.profile import EVERY_LEVEL, Levels, Picks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,273 +96,121 @@ class Subset(Mechanism):
         return SetDraws(levels, sizes=self.sizes, rate=self.rate)
 
 
-_COARSE = 24
-"""How many ranges of each loss a first pass looks at, to find the pairs that carry the weight. Without it, 1,000 of
-166,000 items take 12 times as long."""
-
-
-class SetDraws(BlockMixture):
-    """The law P(S) ∝ e^(−rate · loss of S) over the sets of some sizes, on given levels, ready to be drawn from.
-
-    The set of the n largest items *leads* if h_(n) is above h_(n+1). Its loss is −g then, with the gap g between them.
-    All other sets of n items have a loss of g or more. So a leading set is a family of its own: it weighs q^g among the
-    others, and q^(−g) − q^g by itself. Without `leads`, a negative loss counts as 0. If n = d, there is no other set.
-    """
-
-    unordered = True
+class SetDraws(BlockMixture["Sets"]):
+    """The law P(S) ∝ e^(−rate · loss of S) over the sets of some sizes, on given levels, ready to be drawn from."""
 
     def __init__(
-        self, levels: Levels, *, sizes: range, rate: Fraction, leads: bool = True, most_pairs: int = 1 << 15
+        self, levels: Levels, *, sizes: range, rate: Fraction, leads: bool = True, most_pairs: int = 1 << 11
     ) -> None:
-        """Prepare the draws. For more pairs of one size than `most_pairs`, a block holds several, and may reject."""
-        self._levels = levels
-        self._sizes = sizes
-        self._leads = leads
-        all_bits = count_set_bits(levels.d, sizes)
-        self._reach = find_reach(all_bits, rate)
-        self.profile = self._read_profile(self._reach)
-        self._limit = None if self.profile.is_complete else self._reach
-        families = self._make_families(self.profile)
-        # A reach that is cut off at the largest count holds the sum of two losses as well.
-        farthest = math.inf if self._reach == EVERY_LEVEL else self._reach
-        within = [owner for owner, each in enumerate(families) if each.offset <= farthest]
-        # The best set weighs 1.
-        cores, surely, left_out = dict[int, Core](), 0.0, list[FloatArray]()
-        for owner, at_most in _bound_families(families, within, rate):
-            if at_most < surely - LEFT_OUT_BITS:
-                left_out.append(np.array([at_most]))
-            else:
-                cores[owner] = core = families[owner].find_core(rate, self._reach, worth=surely - LEFT_OUT_BITS)
-                surely = max(surely, core.surely)
-        blocks = []
-        for owner, core in sorted(cores.items()):
-            left_out.append(core.left_out)
-            if core.at_most < surely - LEFT_OUT_BITS:
-                left_out.append(np.array([core.at_most]))
-            else:
-                blocks.append(_divide(families[owner], owner, rate, core, most_pairs))
-        if len(within) < len(families) or not all(families[owner].is_within(self._reach) for owner in within):
-            # Pairs with an upper or a lower loss beyond the reach, and the sizes that are not in the table.
-            left_out.append(np.array([all_bits + 2 - self._reach * float(rate) * BITS]))
-        joined = Blocks(
-            owners=np.concatenate([each.owners for each in blocks]),
-            firsts=np.concatenate([each.firsts for each in blocks], axis=1),
-            lasts=np.concatenate([each.lasts for each in blocks], axis=1),
-            weights=concatenate([each.weights for each in blocks]),
-            find_least=partial(_find_least, blocks),
-        )
-        super().__init__(families, joined, np.concatenate(left_out), rate=rate, top=self.profile.top(sizes[-1]))
+        """Prepare the draws. For more pairs of losses than `most_pairs`, a block holds several, and may reject.
 
-    def compute_exact_chance(self) -> float | None:
-        """Compute the probability of a set with the true counts, where all sets have one size."""
-        if len(self._sizes) > 1:
-            return None
-        with use_precision():  # the first family has the best sets
-            return float((arb(self.families[0].number(0, 0)) / self.total()).mid())
-
-    def list_complete(self) -> list[Sets]:
-        """List the families of all levels."""
-        return self._complete
-
-    @cached_property
-    def _complete(self) -> list[Sets]:
-        return self._make_families(self._read_profile(EVERY_LEVEL))
-
-    def _make_families(self, profile: Profile) -> list[Sets]:
-        """Make the families of all sizes, leading sets first. Losses are counted from the smallest one of any set."""
-        gaps = profile.find_gaps(self._sizes).tolist()
-        widest = max(gaps) if self._leads else 0
-        leading, others, above = [], [], profile.ends - profile.sizes
-        for n, gap in zip(self._sizes, gaps, strict=True):
-            last, following = profile.find_levels(np.array([n - 1, n])).tolist()
-            lowest, lead = int(profile.values[last]), gap if self._leads else 0
-            if n < profile.d:
-                upper = Steps(counts=profile.values[last::-1], items=above[last::-1], base=lowest, n=n)
-                lower = Steps(counts=profile.values[following:], items=profile.ends[following:], base=lowest - gap, n=n)
-                if self._limit is not None:
-                    lower = lower.limit(self._limit, goes_on=profile.is_complete)
-                others.append(Sets(profile=profile, n=n, offset=widest + gap, steps=(upper, lower)))
-            if gap or n == profile.d:
-                alone = Steps(counts=profile.values[last : last + 1], items=np.array([n]), base=lowest, n=n)
-                ending = replace(alone, end=gap + lead) if n < profile.d else alone
-                leading.append(Sets(profile=profile, n=n, offset=widest - lead, steps=(ending, alone)))
-        return leading + others
-
-    def _read_profile(self, depth: int) -> Profile:
-        # One item more than the largest set. Its count shows by how much the top set leads.
-        return self._levels.above(min(self._sizes[-1] + 1, self._levels.d), depth)
+        Without `leads`, a negative loss counts as 0.
+        """
+        reach = find_reach(count_set_bits(levels.d, sizes), rate)
+        super().__init__(Sets(levels, sizes, reach=reach, leads=leads), rate=rate, most=most_pairs, parts=32)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sets:
-    """The sets S of n items, grouped by two losses: combinatorics, with no epsilon in it.
+    """The sets S of some sizes n by two losses: the candidates of a mixture.
 
     The upper loss is how many votes the best item outside S has above h_(n). The lower loss is how many votes the worst
     item inside S has below h_(n+1). So
 
         (largest count outside) − (smallest count inside) = upper loss + lower loss + gap,    gap = h_(n) − h_(n+1).
 
-    Neither is negative, but for the set of the n largest items if it leads. It counts as if both were 0.
+    Neither is negative, but for the set of the n largest items if it leads: if the gap g is above 0. It counts as if
+    both were 0, so it weighs q^g among the others. By itself it weighs q^(−g) − q^g, or 1 − q^g without `leads`: these
+    are the losses in [−g, 0) and in [0, g), in which it is alone. If n = d, there is no other set.
 
     An upper loss of at most x forces all items with more than h_(n) + x votes into S. Let r(x) places be left.
     A lower loss of at most y allows the items with h_(n+1) − y votes or more. Let n + m(y) be their number. So
-    C(r(x) + m(y), r(x)) sets have losses of at most x and y. Both r and m grow in steps. A leading set alone is a
-    family with r = m = 0, in one step of each.
+    C(r(x) + m(y), r(x)) sets have losses of at most x and y. If a set is alone, r = m = 0.
 
-    >>> (sets,) = SetDraws(Profile.of(np.array([5, 3, 3, 0])), sizes=range(2, 3), rate=Fraction(1)).families
-    >>> [(steps.find_starts([0, 1]).tolist(), steps.find_sizes([0, 1]).tolist()) for steps in sets.steps]
-    [([0, 2], [1, 2]), ([0, 3], [1, 2])]
+    >>> from shortlist.profile import Profile
+    >>> sets = Sets(Profile.of(np.array([5, 3, 3, 0])), range(2, 3), reach=9)
+    >>> [[sets.number(0, x, y) for y in range(4)] for x in range(3)]
+    [[2, 2, 2, 3], [2, 2, 2, 3], [3, 3, 3, 6]]
     """
 
-    profile: Profile
-    n: int
-    offset: int
-    steps: tuple[Steps, Steps]
-    """The steps of r and of m. If the profile stops early, those of m end at the limit of what it shows."""
+    unordered = True
 
-    @property
-    def lengths(self) -> tuple[int, ...]:
-        """How many steps each loss has."""
-        return tuple(len(steps.counts) for steps in self.steps)
+    def __init__(self, levels: Levels, sizes: range, *, reach: int, leads: bool = True) -> None:
+        """Read the levels down to `reach` below the last count that matters."""
+        self._levels, self._leads = levels, leads
+        self.sizes, self.reach, self.bits = sizes, reach, count_set_bits(levels.d, sizes)
+        # One item more than the largest set. Its count shows by how much the top set leads.
+        self.profile = profile = levels.above(min(sizes[-1] + 1, levels.d), reach)
+        self.top = profile.top(sizes[-1])
+        gaps, d, counts = profile.find_gaps(sizes).tolist(), levels.d, profile.top(sizes[-1] + 1)
+        widest = max(gaps) if leads else 0
+        alone, others = [], []  # for each group: the size, the offset, the last upper loss and whether it has no end
+        for n, gap in zip(sizes, gaps, strict=True):
+            if n == d:
+                alone.append((n, widest - gap if leads else 0, 0, True))
+                continue
+            if gap:
+                alone += [(n, widest + side * gap, gap - 1, False) for side in ((-1, 0) if leads else (0,))]
+            others.append((n, widest + gap, int(counts[0] - counts[n - 1]), True))
+        numbers, self.offsets, upper, endless = zip(*alone, *others, strict=True)
+        self._n = np.array(numbers)
+        self._nth, self._next = counts[self._n - 1], counts[np.minimum(self._n, d - 1)]
+        self._alone = np.arange(len(numbers)) < len(alone)
+        # If the profile stops early, the largest lower loss is unknown and above the reach.
+        lower = self._next - profile.values[-1] if profile.is_complete else np.full(len(numbers), EVERY_LEVEL)
+        self.lasts = np.stack([np.array(upper), np.where(self._alone, 0, lower)])
+        self.endless = np.stack([np.array(endless), np.ones(len(numbers), dtype=np.bool_)])
+        self._falling, self._before = -profile.values, np.append(0, profile.ends)
 
-    def is_within(self, reach: int) -> bool:
-        """Whether no loss is beyond the reach."""
-        return all(int(steps.find_starts(-1)) <= reach for steps in self.steps) and self.steps[1].end < 0
+    def narrow(self, reach: int) -> Sets:
+        """Return the same sets."""
+        return self
 
-    def find_spans(self, axis: int, firsts: IntArray, lasts: IntArray) -> tuple[IntArray, IntArray]:
-        """Find where losses begin and end. An end beyond 64 bits is a Python integer."""
-        steps, final = self.steps[axis], self.lengths[axis] - 1
-        end = np.array(steps.end, dtype=object if steps.end > EVERY_LEVEL else np.int64)
-        return steps.find_starts(firsts), np.where(lasts < final, steps.find_starts(np.minimum(lasts + 1, final)), end)
+    def read_all(self) -> Sets:
+        """Return the sets of all levels."""
+        return Sets(self._levels, self.sizes, reach=EVERY_LEVEL, leads=self._leads)
 
-    def number(self, *steps: int) -> int:
-        """Count the sets that a step of r and a step of m allow, exactly."""
-        places, spare = (int(each.find_sizes(step)) for each, step in zip(self.steps, steps, strict=True))
+    def number(self, group: int, *losses: int) -> int:
+        """Count the sets that two losses allow, exactly."""
+        places, spare = (int(each[0]) for each in self._count(np.array([group]), *np.array(losses)[:, None]))
         return math.comb(places + spare, places)
 
-    def count_allowed(self, *steps: IntArray) -> IntArray:
-        """Count the items allowed at each place: first the forced items in order, then all that are allowed."""
-        places, spare = (each.find_sizes(step)[:, None] for each, step in zip(self.steps, steps, strict=True))
-        order = np.arange(self.n)
-        return np.where(order < self.n - places, order + 1, self.n + spare)
+    def count_blocks(self, groups: IntArray, firsts: IntArray, lasts: IntArray) -> tuple[Scaled, Scaled]:
+        """Compute the number of sets at both ends of blocks as floats with a proven error."""
+        most, least = (count_sets(*self._count(groups[0], *losses)) for losses in (lasts, firsts))
+        return most, least
 
-    def describe(self, positions: IntArray) -> tuple[Picks, list[IntArray]]:
+    def count_allowed(self, group: int, *losses: IntArray) -> IntArray:
+        """Count the items allowed at each place: first the forced items in order, then all that are allowed."""
+        places, spare = self._count(np.array([group]), *losses)
+        n = int(self._n[group])
+        order = np.arange(n)
+        return np.where(order < n - places[:, None], order + 1, n + spare[:, None])
+
+    def describe(self, group: int, positions: IntArray) -> tuple[Picks, list[IntArray]]:
         """Describe sets by level and rank, and compute their losses."""
-        picks = self.profile.picks(positions)
-        gaps = np.sort(positions, axis=1) != np.arange(self.n)
-        missing = np.where(gaps.any(axis=1), gaps.argmax(axis=1), self.n)
+        picks, n = self.profile.picks(positions), positions.shape[1]
+        gaps = np.sort(positions, axis=1) != np.arange(n)
+        missing = np.where(gaps.any(axis=1), gaps.argmax(axis=1), n)
         # If all items are inside, any count stands for the missing one.
         outside = self.profile.values[np.minimum(self.profile.find_levels(missing), len(self.profile.values) - 1)]
-        upper, lower = self.steps
-        return picks, [outside - upper.base, lower.base - picks.levels.min(axis=1)]
+        return picks, [outside - self._nth[group], self._next[group] - picks.levels.min(axis=1)]
 
-    def compute_numbers(self, rows: IntArray, columns: IntArray) -> Scaled:
-        """Compute the number of sets for all pairs of some steps of r and of m, as floats with a proven error."""
-        upper, lower = self.steps
-        return count_sets(upper.find_sizes(rows), lower.find_sizes(columns)).reshape(-1)
-
-    def weigh(self, rows: IntArray, columns: IntArray, areas: Scaled) -> Scaled:
-        """Compute the number of sets times the weight of the losses, for all pairs of some steps."""
-        return self.compute_numbers(rows, columns) * areas
-
-    def find_core(self, rate: Fraction, reach: int, *, worth: float) -> Core:
-        """Find the pairs of steps that carry the weight of the family, and bound it."""
-        upper, lower = self.steps
-        return find_core(
-            self,
-            rate,
-            [steps.count_within(reach) for steps in self.steps],
-            lambda rows, columns: count_bits_of_sets(upper.find_sizes(rows)[:, None], lower.find_sizes(columns)),
-            parts=_COARSE,
-            enough=0,
-            worth=worth,
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Steps:
-    """A number that grows with a loss, in steps. Each step is a level, and the loss is its distance from `base`.
-
-    The number is the distance of `items` from n. There may be very many levels, so both are computed when asked for.
-    """
-
-    counts: IntArray
-    items: IntArray
-    base: int
-    n: int
-    end: int = -1
-    """Where the last step ends, or −1 if it never ends."""
-
-    def find_starts(self, steps: IntArray | int) -> IntArray:
-        """Find the losses at which steps begin."""
-        return np.abs(self.counts[steps] - self.base)
-
-    def find_sizes(self, steps: IntArray | int) -> IntArray:
-        """Find the number on each step."""
-        return np.abs(self.items[steps] - self.n)
-
-    def count_within(self, reach: int) -> int:
-        """Count the steps that begin at most at a loss."""
-        return bisect_right(range(len(self.counts)), reach, key=lambda step: int(self.find_starts(step)))
-
-    def limit(self, loss: int, *, goes_on: bool) -> Steps:
-        """Let a step begin at a loss. If the steps do not go on from there, end them."""
-        place = self.count_within(loss - 1)
-        if not goes_on:
-            return replace(self, counts=self.counts[:place], items=self.items[:place], end=loss)
-        if place < len(self.counts) and int(self.find_starts(place)) == loss:
-            return self
-        counts, items = (
-            np.insert(each, place, new)
-            for each, new in ((self.counts, self.base - loss), (self.items, self.items[place - 1]))
-        )
-        return replace(self, counts=counts, items=items)
-
-
-def _bound_families(families: Sequence[Sets], owners: Sequence[int], rate: Fraction) -> list[tuple[int, float]]:
-    """Bound the weights of some families from above, as base-2 logarithms, as if no set had a loss. The largest first.
-
-    A tenth of a bit and the roundings are less than one bit.
-    """
-    most = np.array([[steps.find_sizes(-1) for steps in families[owner].steps] for owner in owners])
-    offsets = np.array([float(families[owner].offset) for owner in owners])
-    bounds = count_bits_of_sets(most[:, 0], most[:, 1]) * (1 + 2.0**-40) - offsets * float(rate) * BITS + 1
-    return [(owners[place], float(bounds[place])) for place in np.argsort(-bounds).tolist()]
-
-
-def _divide(family: Sets, owner: int, rate: Fraction, core: Core, most_pairs: int) -> Blocks:
-    """Cut the pairs of steps of a core into blocks: single pairs if there are few, or blocks of similar numbers."""
-    (top, left), (bottom, right) = core.firsts, core.afters
-    most = most_pairs if (bottom - top) * (right - left) <= most_pairs else math.isqrt(most_pairs)
-    rows, _ = divide(top, bottom, lambda steps: family.compute_numbers(steps, np.array([right - 1])), most=most)
-    columns, _ = divide(left, right, lambda steps: family.compute_numbers(np.array([bottom - 1]), steps), most=most)
-    upper, lower = (
-        weigh_spans(rate, *family.find_spans(axis, edges[:-1], edges[1:] - 1))
-        for axis, edges in enumerate((rows, columns))
-    )
-    areas = (upper.reshape(-1, 1) * lower * powers(rate, np.array([family.offset]))).reshape(-1)
-    high, wide = len(rows) - 1, len(columns) - 1
-    return Blocks(
-        owners=np.full(high * wide, owner),
-        firsts=np.stack([rows[:-1].repeat(wide), np.tile(columns[:-1], high)]),
-        lasts=np.stack([rows[1:].repeat(wide) - 1, np.tile(columns[1:] - 1, high)]),
-        weights=family.weigh(rows[1:] - 1, columns[1:] - 1, areas),
-        find_least=partial(family.weigh, rows[:-1], columns[:-1], areas),
-    )
-
-
-def _find_least(blocks: Sequence[Blocks]) -> Scaled:
-    return concatenate([each.find_least() for each in blocks])
+    def _count(self, groups: IntArray, *losses: IntArray) -> tuple[IntArray, IntArray]:
+        """Find r and m for each group and its two losses."""
+        upper, lower = losses
+        n, alone = self._n[groups], self._alone[groups]
+        forced = self._before[self._falling.searchsorted(-self._nth[groups] - upper)]
+        allowed = self._before[self._falling.searchsorted(lower - self._next[groups], side="right")]
+        return np.where(alone, 0, n - forced), np.where(alone, 0, allowed - n)
 
 
 def count_sets(places: IntArray, spare: IntArray) -> Scaled:
-    """Compute C(r + m, r) = (r + m)! / (r! m!) for all r in an array and all m in another, a row for each r.
+    """Compute C(r + m, r) = (r + m)! / (r! m!) for each r and m.
 
-    >>> count_sets(np.array([0, 2]), np.array([1, 3])).align(0).round(6)
-    array([[ 1.,  1.],
-           [ 3., 10.]])
+    >>> count_sets(np.array([0, 2, 2]), np.array([1, 1, 3])).align(0).round(6)
+    array([ 1.,  3., 10.])
     """
-    return factorials(places[:, None] + spare) / (factorials(places).reshape(-1, 1) * factorials(spare))
+    return factorials(places + spare) / (factorials(places) * factorials(spare))
 
 
 def factorials(numbers: IntArray) -> Scaled:
@@ -415,20 +251,6 @@ def _tabulate_factorials(block: int) -> tuple[FloatArray, IntArray]:
     return mantissas, exponents
 
 
-def count_bits_of_sets(places: IntArray, spare: IntArray) -> FloatArray:
-    """Compute log₂ C(r + m, r) for each r and m, off by less than a tenth.
-
-    By Stirling, ln n! is (n + 1/2) ln n − n + ln(2π)/2 + 1/12n for n ≥ 1, off by less than 1/360.
-    """
-    return _count_factorial_bits(places + spare) - _count_factorial_bits(places) - _count_factorial_bits(spare)
-
-
-def _count_factorial_bits(numbers: IntArray) -> FloatArray:
-    n = np.maximum(numbers, 1).astype(np.float64)
-    nats: FloatArray = (n + 0.5) * np.log(n) - n + math.log(2 * math.pi) / 2 + 1 / (12 * n)
-    return np.where(numbers > 0, nats * math.log2(math.e), 0.0)
-
-
 def enclose_sets(d: int, sizes: range) -> arb:
     """Enclose the number of sets of these sizes among d items, at the working precision.
 
@@ -454,6 +276,5 @@ def enclose_sets(d: int, sizes: range) -> arb:
 
 def count_set_bits(d: int, sizes: range) -> float:
     """Bound from above the logarithm, to base 2, of the number of sets of these sizes among d items."""
-    nearest = min(max(d // 2, sizes[0]), sizes[-1])
-    most = float(count_bits_of_sets(np.array(nearest), np.array(d - nearest)))
-    return most * (1 + 2.0**-40) + math.log2(len(sizes)) + 1
+    with use_precision():
+        return float((enclose_sets(d, sizes).log() / arb.const_log2()).upper()) * (1 + 2.0**-50)
