@@ -70,8 +70,8 @@ class CapByTheOthers(NoCap):
             if item is not None and (cap is None or taken[person] < cap):
                 taken[person] += 1
                 kept.append({"user": person, "track": item, "place": place})
-        table, chosen = described.held
-        return replace(described, held=(pa.Table.from_pylist(kept, schema=table.schema), chosen))
+        table, *rest = described.held
+        return replace(described, held=(pa.Table.from_pylist(kept, schema=table.schema), *rest))
 
 
 class NoLimitOnGroups(ArrowSource):
