@@ -398,6 +398,10 @@ def take_plain_columns(relation: Any) -> Any:
             column = f"TRY_CAST({column} AS DECIMAL(38, 0))"
         elif kind == "VARCHAR" or as_text.fullmatch(kind):
             column = f'CAST({column} AS VARCHAR) COLLATE "binary"'
+        elif kind in ("FLOAT", "DOUBLE"):
+            # The least and the greatest value in a Parquet file leave NaN out. By them, DuckDB would decide that no
+            # value is NaN. It knows nothing of what TRY returns, which is the value as it is.
+            column = f"TRY({column})"
         taken.append(f"{column} AS {role}")
     return relation.project(", ".join(taken))
 

@@ -288,6 +288,26 @@ def test_counts_of_several_files_may_be_floats_in_one(tmp_path, all_items):
         tally(tmp_path, item="track", count="plays", domain=["a", "b", "c"])
 
 
+@pytest.mark.parametrize("further", [[], [7.0]], ids=["one value", "two values"])
+def test_nan_is_a_gap_in_parquet_whatever_the_statistics_of_the_file_say(tmp_path, all_items, further):
+    """The least and the greatest value of a Parquet column leave NaN out. Still, NaN is neither counted nor read."""
+    path, values = tmp_path / "votes.parquet", [float("nan")] * 3 + [8.0, *further]
+    texts = pa.array(["a", "b", "c", "a", "b"][: len(values)])
+    parquet.write_table(pa.table({"number": pa.array(values), "other": range(len(values)), "text": texts}), path)
+    whole = {"number": pa.array([9]), "other": pa.array([90]), "text": pa.array(["d"])}
+    parquet.write_table(pa.table(whole), tmp_path / "whole.parquet")
+    counted = [(1, "a"), (1, "b")][: len(values) - 3]
+    for votes in (path, [path, tmp_path / "whole.parquet"]):
+        assert all_items(tally(votes, item="text", person="number", domain=["a", "b", "c"]))[: len(counted)] == counted
+        weighted = tally(votes, item="text", person="other", domain=["a", "b", "c"], weight="number", max_weight=60)
+        assert [pair for pair in all_items(weighted) if pair[0]] == [(8, "a"), (7, "b")][: len(counted)]
+        named = all_items(observe(votes, item="number", person="other", votes_per_person=1))
+        assert {item for _, item in named} <= {7, 8, 9}
+        assert check(votes, item="text", person="number", domain=["a", "b", "c"]).persons_matched == len(counted)
+    counts = all_items(tally(path, item="text", count="number", domain=["a", "b", "c"]))
+    assert [pair for pair in counts if pair[0]] == [(8, "a"), (7, "b")][: len(counted)]
+
+
 def test_takes_parquet_files_of_several_widths(tmp_path, all_items):
     """Whole numbers are whole numbers, however wide they are stored."""
     for name, kind in [("one", pa.int8()), ("two", pa.int64()), ("three", pa.uint64())]:
