@@ -50,6 +50,19 @@ def test_without_a_domain_up_to_k_items_are_released(call: Call, folder: Path) -
     assert Release.from_json(folder / "none.json").items == ()
 
 
+def test_an_output_never_replaces_what_is_read_or_charged(call: Call, folder: Path) -> None:
+    """--force replaces an earlier output, and no votes, domain or ledger. Nothing is charged."""
+    (folder / "log.csv").write_text("user_id,track\n1,a\n2,b\n")
+    assert call("ledger", "create", "budget.json", "--epsilon", "1").exit_code == 0
+    asked = ("--person", "user_id", "--item", "track", "--domain", "catalogue.csv", "-k", "1", "--epsilon", "1")
+    for name in ("log.csv", "catalogue.csv", "budget.json"):
+        before = (folder / name).read_bytes()
+        done = call("select", "log.csv", *asked, "--ledger", "budget.json", "--output", f"./{name}", "--force")
+        assert done.exit_code == 2
+        assert "--output must not be a file that is read or charged" in " ".join(done.stderr.split())
+        assert (folder / name).read_bytes() == before
+
+
 def test_printed_forms_are_those_of_the_files(select: Select, folder: Path) -> None:
     """--format json and csv print what --output would write; the table names the same items."""
     for suffix in ("json", "csv"):

@@ -103,14 +103,19 @@ def make_table(columns: Mapping[str, Iterable[Any]], *, numbers: bool = False) -
     return table
 
 
-def check_outputs(paths: list[Path], *, force: bool, quiet: bool, once: bool = False) -> None:
-    """Refuse a release that could not be written or printed, before any data is read and any privacy is spent."""
+def check_outputs(paths: list[Path], given: list[str | None], *, force: bool, quiet: bool, once: bool = False) -> None:
+    """Refuse a release that could not be written or printed, before any data is read and any privacy is spent.
+
+    No release takes the place of a file that was `given`: votes, a domain, groups or a ledger.
+    """
     check_quiet(quiet, paths, "the release would be lost", "output='top10.json'")
     if not paths and stdout_is_closed():
         raise OutputError("stdout must be open", "it is closed", hint="name a file with `output`")
     for path in paths:
         if paths.count(path) > 1:
             raise ParameterError("each `output` must be another file", f"{str(path)!r} is named twice")
+        if any(each and os.path.exists(each) and path.exists() and path.samefile(each) for each in given):
+            raise ParameterError("`output` must not be a file that is read or charged", f"{str(path)!r} is one")
         if not force and os.path.lexists(path) and not path.is_dir():
             raise OutputError(
                 "the output must be a new file",

@@ -121,7 +121,8 @@ def select(
     Numbers are rounded down. What is negative or no number adds nothing.
     """
     bits, outputs = _read_bits(seed, insecure), output or []
-    check_outputs(outputs, force=force, quiet=quiet, once=asked["once"] is not None)
+    given = [*(asked["files"] or []), *(asked[name] for name in ("database", "domain", "groups", "ledger"))]
+    check_outputs(outputs, given, force=force, quiet=quiet, once=asked["once"] is not None)
     with show_progress() as step, warnings.catch_warnings():
         from shortlist.selection import select as select_from
         from shortlist.usefulness import UsefulnessWarning, find_warnings
