@@ -343,13 +343,11 @@ def make_cells(rate: Fraction, candidates: Candidates, blocks: IntArray, *, padd
 
 def cut(blocks: IntArray, parts: IntArray | int, candidates: Candidates) -> IntArray:
     """Cut each block into at most so many parts of equal length, but for the last, where most candidates are lost."""
-    (groups, firsts, lasts), order, logs = blocks, np.arange(blocks.shape[2]), []
-    for axis in range(len(lasts) if len(lasts) > 1 and blocks.size else 0):
-        inner = lasts.copy()
-        inner[axis] = firsts[axis]
-        numbers, _ = candidates.count_blocks(groups, inner, inner)
-        logs.append(numbers.exponent + np.log2(numbers.mantissa))
-    chosen = np.array(logs).argmin(axis=0) if logs else np.zeros_like(order)
+    (groups, firsts, lasts), order = blocks, np.arange(blocks.shape[2])
+    chosen = np.zeros_like(order)
+    if len(lasts) == 2 and blocks.size:
+        left = candidates.count_blocks(groups, np.stack([lasts[0], firsts[1]]), np.stack([firsts[0], lasts[1]]))
+        chosen = np.array([numbers.exponent + np.log2(numbers.mantissa) for numbers in left]).argmin(axis=0)
     width = (lasts - firsts)[chosen, order]
     stride = width // parts + 1
     number = width // stride + 1
