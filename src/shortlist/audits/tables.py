@@ -28,6 +28,7 @@ from shortlist.errors import DataError
 from shortlist.exact.bits import Bits, SeededBits, SystemBits
 from shortlist.privacy.numbers import write_count
 from shortlist.profile import EVERY_LEVEL, Levels, Picks
+from shortlist.votes.duckdb import Workspace
 from shortlist.votes.queries import Query
 from shortlist.votes.tallies import plan_tally
 from shortlist.votes.values import write_item
@@ -111,7 +112,7 @@ def check_tables(
 def _check_engine(engine: Engine, subject: str, check: str, *, seed: int, most: int) -> Finding:
     """Count pairs of tables until one is wrong, or enough were counted."""
     bits, least = SeededBits(seed), 1 if engine.slow else most
-    seen: Counter[str] = Counter()
+    seen, workspace = Counter[str](), Workspace()
     with tempfile.TemporaryDirectory(prefix="shortlist-audit-") as folder:
         # Tables that are refused, or in which no count moves, show little. So at least one pair moves a count. One pair
         # that is wrong decides.
@@ -119,7 +120,8 @@ def _check_engine(engine: Engine, subject: str, check: str, *, seed: int, most: 
             pair = invent_neighbours(bits)
             place = Path(folder) / str(seen["pairs"])
             place.mkdir()
-            before, after = (count(pair, engine.hold(pair.table(last=last), place), check) for last in (False, True))
+            tables = (engine.hold(pair.table(last=last), place) for last in (False, True))
+            before, after = (count(pair, table, check, workspace) for table in tables)
             refused = isinstance(after, str)
             listed, groups = check != WITHOUT_DOMAIN, pair.groups if check == BY_GROUP else 1
             wrong = not may_differ(before, after, pair.cap, groups=groups, listed=listed)
@@ -134,7 +136,7 @@ def _check_engine(engine: Engine, subject: str, check: str, *, seed: int, most: 
     return Finding.judge(subject, check, passed, said, words, **seen, seed=str(seed))
 
 
-def count(pair: Neighbours, votes: Any, check: str = WITH_DOMAIN) -> Counts:
+def count(pair: Neighbours, votes: Any, check: str = WITH_DOMAIN, workspace: Workspace | None = None) -> Counts:
     """Count votes, for the domain, without one or by group, cell by cell; or give the error."""
     asked: dict[str, Any] = {**_COLUMNS, "votes_per_person": pair.cap, "observed": check == WITHOUT_DOMAIN}
     if check != WITHOUT_DOMAIN:
@@ -143,7 +145,7 @@ def count(pair: Neighbours, votes: Any, check: str = WITH_DOMAIN) -> Counts:
         asked |= {"by": "place", "groups": _PLACES, "groups_per_person": pair.groups}
     found: dict[tuple[int, bytes | None], int] = {}
     try:
-        plan = plan_tally(votes, **asked)
+        plan = plan_tally(votes, workspace=workspace, **asked)
         if check == BY_GROUP:
             family = plan.count_family()
             picked = [_pick_all(levels, plan.d) for levels in family]
