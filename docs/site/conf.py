@@ -9,8 +9,10 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
+import tomllib
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shortlist.version import __version__
@@ -59,7 +61,12 @@ html_css_files = ["site.css"]
 html_show_sphinx = html_show_copyright = False
 html_copy_source = False
 html_extra_path = ["root"]
-html_theme_options = {"sidebar_hide_name": False, "navigation_with_keys": True}
+html_theme_options: dict[str, object] = {"sidebar_hide_name": False, "navigation_with_keys": True}
+# `.ci/publish_at` writes these addresses.
+addresses = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]
+if "Source" in addresses:
+    html_baseurl = addresses["Documentation"]
+    html_theme_options |= {"source_repository": f"{addresses['Source']}/", "source_branch": "main"}
 
 
 def add_navigation(app: Sphinx, page: str, text: list[str]) -> None:

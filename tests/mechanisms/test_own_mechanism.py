@@ -46,7 +46,8 @@ def run(folder, tmp_path_factory):
     subprocess.run([*pip, "--target", target, folder], check=True, capture_output=True)
 
     def start(*command, cwd=folder):
-        environment = {**os.environ, "PYTHONPATH": str(target)}
+        paths = [str(target), *filter(None, [os.environ.get("PYTHONPATH")])]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
         return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment)
 
     return start
