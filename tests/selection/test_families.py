@@ -574,7 +574,7 @@ def test_a_unit_names_no_period_where_persons_are_counted(more):
     days = {"time": "day", "every": "week", "since": "2026-08-31", "until": "2026-09-06"}
     asked = {"item": "track", "domain": ["a", "b"], "k": 1, "epsilon": 1}
     with pytest.raises(
-        ParameterError, match="unit must be the word for a whole person, not 'user-week'.\nHint: .*per="
+        ParameterError, match=r"unit must be the word for a whole person, not 'user-week'\.\nHint: .*per="
     ):
         select(votes, person="user", **days, **asked, groups_per_person=1, unit="user-week", **more)
     made = select({"track": ["a"], "n": [9]}, count="n", **asked, unit="user-week")  # the caller says who was counted
