@@ -115,6 +115,9 @@ def test_a_wrong_class_is_refused_in_words(kind):
     class Borrowed(kind):
         name = "joint"
 
+    class Sentence(kind):
+        name = "joint. Its guarantee is proven"
+
     class Idle(Joint):
         name = "idle"
 
@@ -123,6 +126,8 @@ def test_a_wrong_class_is_refused_in_words(kind):
 
     with pytest.raises(ParameterError, match="Borrowed must have a name of its own, not 'joint'"):
         shortlist.top_k(COUNTS, mechanism=Borrowed(k=1, epsilon=1))
+    with pytest.raises(ParameterError, match=r"Sentence must have a name of its own.*\nHint: .* a word, or a few"):
+        shortlist.top_k(COUNTS, mechanism=Sentence(k=1, epsilon=1))
     with pytest.raises(TypeError, match=r"must return a shortlist\.mechanisms\.Prepared"):
         shortlist.top_k(COUNTS, mechanism=Idle(k=1, epsilon=1))
 
