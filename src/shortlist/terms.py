@@ -20,10 +20,9 @@ from shortlist.mechanisms import MECHANISMS, Mechanism, build_mechanism, find_ki
 from shortlist.mechanisms.mechanism import NOT_GIVEN, UNORDERED_BOUND
 from shortlist.privacy import Guarantee, Neighbours, compose
 from shortlist.privacy.composition import find_weakest
-from shortlist.privacy.guarantee import is_unit
 from shortlist.privacy.numbers import Real, quote, read_epsilon, read_positive, read_rational, read_whole, write_count
 from shortlist.profile import EVERY_LEVEL, Levels, Picks
-from shortlist.safe_text import LONGEST_LINE, is_line
+from shortlist.safe_text import LONGEST_LINE, is_line, is_words
 
 if TYPE_CHECKING:  # most lists are made without these, so they are imported where they are used
     from shortlist.mechanisms.accuracy import Assessment, ErrorBound, ReleasedCounts
@@ -513,7 +512,7 @@ def _read_largest(sensitivity: int, max_weight: Any, weight_unit: object, person
         return times
     if max_weight is None or not persons_counted:
         raise ParameterError(f"`weight` must go with `{'max_weight' if persons_counted else 'person'}`")
-    if not is_unit(weight_unit):
+    if not is_words(weight_unit):
         raise ParameterError(
             "`weight_unit` must be a word for what the weights count, such as minutes, of at most 40 letters",
             hint="without it, it is the name of the column `weight`",
