@@ -491,6 +491,8 @@ def _choose_reader(part: Part, chosen: Sequence[str], types: Mapping[str, str]) 
         name: pa.scalar(unquote(value)) for name, _, value in (each.partition("=") for each in part.place.partitions)
     }
     constants = part.constants or {name: text for name, text in texts.items() if name in chosen}
+    if not set(chosen) <= {*schema.names, *constants}:  # DuckDB has another name for a column
+        return part
     kinds = tuple(constants[each].type if each in constants else schema.field(each).type for each in chosen)
     if any(pa.types.is_time(kind) or (pa.types.is_timestamp(kind) and kind.unit == "ms") for kind in kinds):
         return replace(part, types=kinds, by_arrow=True, constants=constants)
@@ -549,14 +551,15 @@ def holds_parquet(dataset: Any) -> bool:
         return False
     if not isinstance(dataset.format, datasets.ParquetFileFormat) or dataset.filesystem.type_name != "local":
         return False
+    schema = dataset.schema
+    if len({name.casefold() for name in schema.names}) < len(schema.names):  # DuckDB takes them for one
+        return False
     with suppress(OSError, pa.ArrowException):  # said where the files are opened
         fragments = list(dataset.get_fragments())
-        if any(len(each.row_groups) < each.metadata.num_row_groups for each in fragments):
+        if not fragments or any(len(each.row_groups) < each.metadata.num_row_groups for each in fragments):
             return False
-        first = fragments[0].physical_schema if fragments else dataset.schema
-        return bool(fragments) and all(
-            each.type == dataset.schema.field(each.name).type for each in first if each.name in dataset.schema.names
-        )
+        first = fragments[0].physical_schema
+        return all(each.type == schema.field(each.name).type for each in first if each.name in schema.names)
     return True
 
 

@@ -245,6 +245,8 @@ def test_a_dataset_with_a_filter_or_a_schema_is_read_as_it_says(tmp_path, all_it
     assert all_items(observe(filtered, **ASKED)) == [(1, 8)]
     stated = dataset.dataset(paths, schema=pa.schema([("user", pa.int64()), ("track", pa.string())]))
     assert all_items(observe(stated, **ASKED)) == [(1, "7"), (1, "8")]
+    parquet.write_table(pa.table({"user": [1, 2], "Track": [9, 9], "track": [7, 8]}), paths[0])
+    assert all_items(observe(dataset.dataset(paths), **ASKED)) == [(1, 7), (1, 8)]
     parquet.write_table(pa.table({"user": [1, 2], "track": [7, 8]}), paths[0], row_group_size=1)
     whole = dataset.dataset(paths)
     (fragment,) = whole.get_fragments()
