@@ -183,9 +183,9 @@ def select(
     Privacy: `epsilon` is read as the exact rational that was written. In its place, `rho` (zCDP) is for many lists
     under one budget. `delta` allows a failure probability. `ordered=False` leaves out the order. With
     `votes_per_person`, at most that many items of each person count; which ones depends only on that person's own
-    votes. With "auto", a twentieth of epsilon chooses that number privately, near a quantile of the votes per person,
-    and the release states it (docs/parameters.md). `neighbours` is "add-remove" or "replace", and `unit` is the word
-    for one person in the guarantee.
+    votes. With "auto", a twentieth of epsilon or rho chooses that number privately, near a quantile of the votes per
+    person, and the release states it (docs/parameters.md). `neighbours` is "add-remove" or "replace", and `unit` is the
+    word for one person in the guarantee.
 
     Accuracy: `mechanism` is a name, with `beta`, `k_bar` or `noise` for the mechanisms that have them, or a mechanism
     object, which carries all parameters of its own. `assess` is an epsilon on top, for a bound on the error that uses
