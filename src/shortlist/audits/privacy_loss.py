@@ -50,7 +50,7 @@ _NEAREST = 3
 _ORDERS = (Fraction(11, 10), Fraction(2), Fraction(8), Fraction(32))
 """The orders of the Rényi divergences that are compared with rho."""
 _POWERS = np.array([[float(1 - order)] for order in _ORDERS])
-_SCALES = [float(order * (order - 1)) for order in _ORDERS]
+_SCALES = np.array([float(order * (order - 1)) for order in _ORDERS])
 _SURE = 1e-6
 """A float that is below its bound by this share needs no ball."""
 _LEFT_OUT = arb(1) / 4000
@@ -111,7 +111,9 @@ def enumerate_losses(case: Case, relation: str, *, largest_d: int = 4) -> tuple[
 
     with use_precision(_PRECISION):
         losses = [
-            _compare(state(each.here, each.k), state(each.there, each.k), promises[each.k], listed=case.needs_domain)
+            compare_laws(
+                state(each.here, each.k), state(each.there, each.k), promises[each.k], listed=case.needs_domain
+            )
             for each in pairs
         ]
     finding = _report(case, "privacy loss", relation, list(promises.values()), losses)
@@ -124,7 +126,7 @@ def enumerate_family(case: Case, relation: str) -> Finding:
     pairs = pair_families(_OF_TWO, 2, relation, 2, mechanism.parameters.get("votes_per_person"))  # type: ignore[arg-type]
     state = cache(lambda family: dict(mechanism.state_family(family, reach=_NEAREST)))
     with use_precision(_PRECISION):
-        losses = [_compare(state(here), state(there), mechanism.guarantee) for here, there in pairs]
+        losses = [compare_laws(state(here), state(there), mechanism.guarantee) for here, there in pairs]
     return _report(case, "privacy loss of a family", relation, [mechanism.guarantee], losses)
 
 
@@ -136,7 +138,7 @@ def enumerate_weights(case: Case, relation: str) -> Finding:
     cap = case.options.get("votes_per_person")
     with use_precision(_PRECISION):
         losses = [
-            _compare(state(here), state(there), terms.guarantee)
+            compare_laws(state(here), state(there), terms.guarantee)
             for here in _OF_TWO
             for there in neighbours(here, relation, cap, weight=2)
         ]
@@ -144,11 +146,26 @@ def enumerate_weights(case: Case, relation: str) -> Finding:
 
 
 def _report(case: Case, check: str, relation: str, promises: Sequence[Guarantee], losses: Sequence[Loss]) -> Finding:
+    rho = case.options.get("rho")
+    return report_losses(str(case), check, relation, promises, losses, epsilon=case.epsilon, delta=case.delta, rho=rho)
+
+
+def report_losses(
+    subject: str,
+    check: str,
+    relation: str,
+    promises: Sequence[Guarantee],
+    losses: Sequence[Loss],
+    *,
+    epsilon: Fraction,
+    delta: Fraction = Fraction(0),
+    rho: Fraction | None = None,
+) -> Finding:
     """Report the largest losses beside what is promised, which must be at least what was asked for."""
-    worst, rho = Loss(*map(max, zip(*losses, strict=True))), case.options.get("rho")
+    worst = Loss(*map(max, zip(*losses, strict=True)))
     weaker = any(
-        (each.epsilon > case.epsilon if rho is None else not each.rho or each.rho > rho)
-        or each.delta > case.delta
+        (each.epsilon > epsilon if rho is None else not each.rho or each.rho > rho)
+        or each.delta > delta
         or each.neighbours != relation
         for each in promises
     )
@@ -164,7 +181,7 @@ def _report(case: Case, check: str, relation: str, promises: Sequence[Guarantee]
         words += f"; rho {worst.rho:.4f}, promised {float(promise.rho or 0):.4f}"
         details |= {"rho": worst.rho, "promised_rho": write_exact(promise.rho or Fraction(0))}
     seen = f"{len(losses):,} pairs, {relation}"
-    return Finding.judge(case, check, not worst.broken and not weaker, [f"largest {words}"] * 2, seen, **details)
+    return Finding.judge(subject, check, not worst.broken and not weaker, [f"largest {words}"] * 2, seen, **details)
 
 
 def _has_rho(promise: Guarantee) -> bool:
@@ -219,7 +236,7 @@ def _find_reach(case: Case, relation: str) -> int:
     return reach
 
 
-def _compare(here: Mapping[Any, arb], there: Mapping[Any, arb], promise: Guarantee, *, listed: bool = True) -> Loss:
+def compare_laws(here: Mapping[Any, arb], there: Mapping[Any, arb], promise: Guarantee, *, listed: bool = True) -> Loss:
     """Compare two laws in both directions."""
     both = (_compare_with(*laws, promise, listed=listed) for laws in ((here, there), (there, here)))
     return Loss(*map(max, *both))
@@ -254,8 +271,9 @@ def _compare_with(one: Mapping[Any, arb], other: Mapping[Any, arb], promise: Gua
 def _compare_rho(shared: list[tuple[arb, arb]], floats: FloatArray, promised: Fraction) -> tuple[float, bool]:
     """Compare Σ p^α·q^(1−α) with e^(α(α−1)ρ). Outputs that are not enumerated would make the sum larger."""
     largest, exceeded, allowed = 0.0, False, float(promised) * (1 - _SURE)
-    for order, scale, moment in zip(_ORDERS, _SCALES, floats[:, 0] ** _POWERS @ floats[:, 1], strict=True):
-        seen = math.log(moment) / scale if moment > 0 else 0.0
+    logs = np.log(floats)
+    found = np.logaddexp.reduce(_POWERS * logs[:, 0] + logs[:, 1], axis=1) / _SCALES
+    for order, seen in zip(_ORDERS, found.tolist(), strict=True):
         if seen > allowed:
             total = sum((p * (p / q) ** ball(order - 1) for p, q in shared), arb(0))
             exceeded |= total > ball(order * (order - 1) * promised).exp()

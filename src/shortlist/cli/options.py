@@ -147,7 +147,7 @@ REQUEST: Options = (
         ),
         votes_per_person=(
             "N|auto | Count at most N items of each person. A hash of the vote decides which. With auto, a twentieth "
-            "of epsilon chooses N, near a quantile of the votes per person."
+            "of epsilon or rho chooses N, near a quantile of the votes per person."
         ),
         sensitivity=Option("N | With --count: one person adds at most N to a count.", 1),
     )
