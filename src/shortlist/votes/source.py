@@ -116,7 +116,11 @@ class Header:
             Origin.SCHEMA: near,
             Origin.FRAME: near,
             Origin.FIRST_LINE: "is the first line a header, and is the name written as there, in case and blanks too?"
-            + ("" if where == "the groups" else _NO_HEADER.replace("`votes.", f"`{where.removeprefix('the ')}.")),
+            + (
+                ""
+                if where == "the groups"
+                else _NO_HEADER.replace("`votes.", "`domain." if where == "the domain" else "`votes.")
+            ),
             Origin.POSITIONS: "without a header, columns are called 1, 2 and so on",
             Origin.KEYS: "is each line one object, with the names of the columns as its keys?",
             Origin.ANSWER: f"name the column in the query: SELECT ... AS {name}",
