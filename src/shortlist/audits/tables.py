@@ -12,6 +12,7 @@ import sqlite3
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -284,13 +285,14 @@ def _hold_file(table: pyarrow.Table, folder: Path, kind: str) -> Path:
 
 def _hold_sqlite(table: pyarrow.Table, folder: Path) -> Any:
     """Columns that compare without case, and one that converts what it stores."""
-    connection = sqlite3.connect(":memory:")
-    connection.execute("CREATE TABLE votes (user INTEGER, track NUMERIC COLLATE NOCASE, place TEXT COLLATE NOCASE)")
     rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
     plain = (None, int, float, str)
     stored = [[value if type(value) in plain else str(value) for value in row] for row in rows]
-    connection.executemany("INSERT INTO votes VALUES (?, ?, ?)", stored)
-    return Query(connection, "SELECT * FROM votes")
+    path = folder / f"{len(table)}.sqlite"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE votes (user INTEGER, track NUMERIC COLLATE NOCASE, place TEXT COLLATE NOCASE)")
+        connection.executemany("INSERT INTO votes VALUES (?, ?, ?)", stored)
+    return Query(path, "SELECT * FROM votes")
 
 
 def _hold_ibis(table: pyarrow.Table, folder: Path) -> Any:
