@@ -39,6 +39,7 @@ from shortlist.profile import Profile
 from shortlist.selection import select
 from shortlist.testing import SeededBits
 from tables import Pair, own_peak_memory, processor_seconds, seconds
+from turns import print_rows, print_table
 
 K = 10
 WEEKS = 8
@@ -48,6 +49,12 @@ LIMITS: dict[str, dict[str, Any]] = {
     "groups": {"groups_per_person": 4},
     "votes": {"votes_per_person": 20},
 }
+IN_WORDS = {
+    "loose": "one that nobody exceeds",
+    "groups": "4 groups of a person",
+    "votes": "20 votes of a person",
+}
+HEAD = ["engine", "limit", "own query", "release", "release / own query"]
 BUDGETS: dict[str, dict[str, Any]] = {
     "joint": {"groups_per_person": 8},
     "subset": {"groups_per_person": 8},
@@ -71,8 +78,8 @@ def main() -> None:
     if options.draw:
         report_draws(options.lists)
         return
-    print(f"{options.votes:,} votes, {options.groups:,} groups, {options.items:,} items")
-    print(f"{'engine':<8} {'limit':<7} {'own query':>10} {'release':>9} {'ratio':>6}   peak memory of a release")
+    print(f"{options.votes:,} votes, {options.groups:,} groups, {options.items:,} items\n")
+    print_table([*HEAD, "peak memory of a release, DuckDB limited to 1 GB"], [])
     clock = processor_seconds if options.processor else seconds
     with tempfile.TemporaryDirectory(prefix="shortlist-bench-") as folder:
         data = make_votes(Path(folder) / "votes", options.votes, options.groups, options.items)
@@ -83,8 +90,9 @@ def main() -> None:
                     times = [(clock(own), clock(private)) for _ in range(options.turns)]
                 query, whole = (statistics.median(column) for column in zip(*times, strict=True))
                 ratio = statistics.median(ours / theirs for theirs, ours in times)
-                memory = f"{peak_memory(data):,.0f} MB (limited to {MEMORY_LIMIT})" if (engine, name) == FIRST else ""
-                print(f"{engine:<8} {name:<7} {query:>8.2f} s {whole:>7.2f} s {ratio:>6.2f}   {memory}", flush=True)
+                memory = f"{peak_memory(data):,.0f} MB" if (engine, name) == FIRST else "–"
+                times_of_both = f"{query:.2f} s", f"{whole:.2f} s", f"{ratio:.2f}"
+                print_rows([[engine, IN_WORDS[name], *times_of_both, memory]])
 
 
 FIRST = ("duckdb", "votes")
@@ -160,11 +168,12 @@ def report_draws(lists: int) -> None:
     for _ in range(lists):
         votes = min(20_000, int(200 * random.pareto(1.2) + 50))
         groups.append(Profile.of(np.bincount((200 * random.random(votes) ** 4).astype(int), minlength=300)))
-    print(f"{lists:,} lists of {K} items, processor seconds")
+    print(f"{lists:,} lists of {K} items\n")
+    print_table(["mechanism", "processor time"], [])
     for name, parameters in BUDGETS.items():
         bits, start = SeededBits(1), time.process_time()
         MECHANISMS[name](k=K, epsilon=5, **parameters).draw_family(groups, bits)
-        print(f"{name:<15} {time.process_time() - start:>6.2f} s", flush=True)
+        print_rows([[f"`{name}`", f"{time.process_time() - start:.1f} s"]])
 
 
 @contextmanager

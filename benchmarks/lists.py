@@ -71,7 +71,7 @@ def compare_many(k: int, quick: bool) -> None:
                 "single": lambda p=prepared: [p.draw(bits) for _ in range(singles)],
                 "many": lambda p=prepared: p.draw_many(n, bits),
             }
-            seconds = take_turns(calls, 1 if quick else 5)
+            seconds = take_turns(calls, 1 if quick else 3)
             one, many = seconds["single"] / singles, seconds["many"] / n
             times = [f"{np.median(each) * 1e6:.0f}" for each in (one, many)]
             rows.append([name, f"{len(counts):,}", f"`{mechanism}`", *times, write_ratio(one, many)])

@@ -4,10 +4,10 @@ For each engine, the engine's query (count the different persons of each item, o
 release (votes and domain from disk, matching, counting, drawing, naming) run in turn on the same votes, in the same
 process; the ratio of the two times is taken inside each turn, and the median of the ratios is shown. The peak memory is
 that of a fresh process that makes one release with a memory limit for DuckDB. A PostgreSQL server is started for
-the benchmark, with its default settings. The last line is a catalogue of 10⁶ items with 10³ votes.
+the benchmark, with its default settings.
 
     python benchmarks/tables.py                         # 10⁷ votes on DuckDB, Polars, Spark and PostgreSQL
-    python benchmarks/tables.py --large                 # also 10⁸ votes on DuckDB, limited to 1 GB
+    python benchmarks/tables.py --votes 100000000 --engines duckdb --turns 1
     python benchmarks/tables.py --votes 1000000 --engines duckdb polars --turns 3
     python benchmarks/tables.py --no-domain             # 10⁷ votes over 10⁶ observed items on DuckDB, without a domain
 
@@ -33,6 +33,7 @@ import duckdb
 
 from shortlist import Query
 from shortlist.selection import select
+from turns import print_rows, print_table
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 
@@ -40,7 +41,7 @@ K = 100
 ITEMS = 166_049
 CAP = 20
 MEMORY_LIMIT = "1GB"
-CATALOGUE = 10**6
+HEAD = ["engine", "votes", "own query", "release", "release / own query"]
 
 Clock = Callable[[Callable[[], object]], float]
 Pair = tuple[Callable[[], object], Callable[[], object]]
@@ -56,20 +57,15 @@ def main() -> None:
         if options.no_domain:
             report_no_domain(Path(folder) / "observed", options.votes, options.turns)
             return
-        sizes = [options.votes, 10 * options.votes] if options.large else [options.votes]
-        print(f"{'engine':<8} {'votes':>11} {'own query':>10} {'release':>9} {'ratio':>6}   peak memory of a release")
-        for votes in sizes:
-            data = make_votes(Path(folder) / str(votes), votes)
-            engines = options.engines if votes == options.votes else ["duckdb"]
-            for engine in engines:
-                report(engine, votes, data, options.turns)
-        report_catalogue(Path(folder) / "catalogue", options.turns)
+        print_table([*HEAD, "peak memory of a release, DuckDB limited to 1 GB"], [])
+        data = make_votes(Path(folder) / "votes", options.votes)
+        for engine in options.engines:
+            report(engine, options.votes, data, options.turns)
 
 
 def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--votes", type=int, default=10**7)
-    parser.add_argument("--large", action="store_true", help="also ten times as many votes, on DuckDB")
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES))
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--no-domain", action="store_true", help="releases without a domain, on DuckDB only")
@@ -94,8 +90,8 @@ def make_votes(folder: Path, votes: int, items: int = ITEMS) -> Path:
 
 def report(engine: str, votes: int, folder: Path, turns: int) -> None:
     query, release, ratio = take_turns(engine, folder, turns, seconds)
-    memory = f"{peak_memory(folder):,.0f} MB (DuckDB limited to {MEMORY_LIMIT})" if engine == "duckdb" else ""
-    print(f"{engine:<8} {votes:>11,} {query:>8.2f} s {release:>7.2f} s {ratio:>6.2f}   {memory}", flush=True)
+    memory = f"{peak_memory(folder):,.0f} MB" if engine == "duckdb" else "–"
+    print_rows([[engine, f"{votes:,}", f"{query:.2f} s", f"{release:.2f} s", f"{ratio:.2f}", memory]])
 
 
 def take_turns(engine: str, folder: Path, turns: int, clock: Clock) -> tuple[float, float, float]:
@@ -105,13 +101,6 @@ def take_turns(engine: str, folder: Path, turns: int, clock: Clock) -> tuple[flo
         times = [(clock(own), clock(private)) for _ in range(turns)]
     query, release = (statistics.median(column) for column in zip(*times, strict=True))
     return query, release, statistics.median(release / query for query, release in times)
-
-
-def report_catalogue(folder: Path, turns: int) -> None:
-    make_votes(folder, 1_000, CATALOGUE)
-    release(folder / "votes.parquet", folder / "items.csv")
-    times = [seconds(lambda: release(folder / "votes.parquet", folder / "items.csv")) for _ in range(turns)]
-    print(f"\n{CATALOGUE:,} items with 1,000 votes, DuckDB: {statistics.median(times):.2f} s", flush=True)
 
 
 def report_no_domain(folder: Path, votes: int, turns: int) -> None:

@@ -53,5 +53,10 @@ def write_ratio(ours: FloatArray, theirs: FloatArray) -> str:
 
 def print_table(head: list[str], rows: list[list[str]]) -> None:
     """Print a table in Markdown."""
-    for row in (head, ["---"] * len(head), *rows):
+    print_rows([head, ["---"] * len(head), *rows])
+
+
+def print_rows(rows: list[list[str]]) -> None:
+    """Print rows of a table that has begun, as soon as they are measured."""
+    for row in rows:
         print("| " + " | ".join(row) + " |", flush=True)

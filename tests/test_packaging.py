@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -125,6 +126,56 @@ def test_the_metadata_is_ready_for_an_index(built):
     assert {"all", "cli", "duckdb", "ibis", "pandas", "polars", "postgresql", "pyspark", "sqlalchemy"} <= extras
     assert "License-Expression: Apache-2.0" in metadata
     assert any(name.endswith("licenses/LICENSE") for name in archive.namelist())
+
+
+def test_one_command_writes_every_address(tmp_path):
+    """A copy of the repository is published at an address, twice. Its links, citation and package are then right."""
+    ignored = shutil.ignore_patterns(".git", ".venv*", ".*_cache", ".hypothesis", "build", "dist", "results")
+    copy = shutil.copytree(ROOT, tmp_path / "copy", ignore=ignored, symlinks=True)
+    code, site = "https://github.com/owner/shortlist", "https://owner.github.io/shortlist"
+
+    def publish(*addresses):
+        before = read_files(copy)
+        run(sys.executable, copy / ".ci" / "publish_at", *addresses)
+        after = read_files(copy)
+        return {str(path.relative_to(copy)) for path in after if after[path] != before[path]}
+
+    changed = publish("https://example.org/a/b", "https://example.org")
+    assert publish(code, f"{site}/") <= changed
+    assert publish(code, site) == set()
+    assert changed >= {
+        "README.md",
+        "pyproject.toml",
+        "SECURITY.md",
+        "CITATION.cff",
+        ".github/ISSUE_TEMPLATE/config.yml",
+    }
+    assert not any(b"example.org/a/b" in (copy / name).read_bytes() for name in changed)
+    assert f'\nrepository-code: "{code}"\n' in (copy / "CITATION.cff").read_text(encoding="utf-8")
+    run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_links.py", cwd=copy)
+    checks = ("-k", "citation or pinned or metadata")
+    run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_packaging.py", *checks, cwd=copy)
+    run(sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", tmp_path / "dist", copy)
+    (wheel,) = (tmp_path / "dist").glob("*.whl")
+    archive = zipfile.ZipFile(wheel)
+    metadata = archive.read(next(name for name in archive.namelist() if name.endswith("/METADATA"))).decode()
+    assert f"Project-URL: Source, {code}\n" in metadata
+    assert f"Project-URL: Documentation, {site}/\n" in metadata
+    # An index of packages shows the README, from where no link may lead into a folder of the repository.
+    assert f"]({code}/raw/v{__version__}/docs/reproduction/one-list.png)" in metadata
+    assert all(target.startswith("https://") for target in re.findall(r"\]\(([^)\s]+)\)", metadata))
+
+
+def read_files(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("words", [(), ("https://github.com/owner/shortlist",), ("github.com/a/b", "https://a.org")])
+def test_wrong_addresses_are_refused(words):
+    """Both must be given, and both begin with https."""
+    done = subprocess.run([sys.executable, ROOT / ".ci" / "publish_at", *words], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert ".ci/publish_at https://github.com/OWNER/shortlist" in done.stderr
 
 
 def test_every_action_is_pinned_by_a_commit():

@@ -9,8 +9,10 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
+import tomllib
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shortlist.version import __version__
@@ -48,7 +50,8 @@ highlight_language = "sh"
 autodoc_member_order = "bysource"
 # With types, the signature of `select` would be its eight overloads.
 autodoc_typehints = "none"
-autodoc_default_options = {"members": True, "undoc-members": True}
+# A field without a text of its own is described in the text of its class.
+autodoc_default_options = {"members": True}
 python_use_unqualified_type_names = True
 copybutton_exclude = ".linenos, .gp, .go"
 
@@ -59,7 +62,12 @@ html_css_files = ["site.css"]
 html_show_sphinx = html_show_copyright = False
 html_copy_source = False
 html_extra_path = ["root"]
-html_theme_options = {"sidebar_hide_name": False, "navigation_with_keys": True}
+html_theme_options: dict[str, object] = {"sidebar_hide_name": False, "navigation_with_keys": True}
+# `.ci/publish_at` writes these addresses.
+addresses = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]
+if "Source" in addresses:
+    html_baseurl = addresses["Documentation"]
+    html_theme_options |= {"source_repository": f"{addresses['Source']}/", "source_branch": "main"}
 
 
 def add_navigation(app: Sphinx, page: str, text: list[str]) -> None:
@@ -78,10 +86,11 @@ def trim_examples(app: Sphinx, page: str, text: list[str]) -> None:
     text[0] = re.sub(r"\n\n( *```)$", r"\n\1", text[0], flags=re.MULTILINE)
 
 
-def mark_prose(app: Sphinx, tree: nodes.document) -> None:
-    """Mark cells with a sentence, which a phone must not squeeze to a word in each line."""
-    for cell in tree.findall(lambda node: node.tagname == "entry" and len(node.astext()) > 40):
-        cell["classes"].append("prose")
+def mark_cells(app: Sphinx, tree: nodes.document) -> None:
+    """Mark cells by their length: a phone must not squeeze a sentence to a word in each line, or break a number."""
+    for cell in tree.findall(lambda node: node.tagname == "entry"):
+        length = len(cell.astext())
+        cell["classes"].append("number" if length <= 14 else "phrase" if length <= 40 else "prose")
 
 
 def keep_options_whole(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: object) -> None:
@@ -146,6 +155,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("source-read", add_navigation)
     app.connect("source-read", trim_examples)
     app.connect("autodoc-process-docstring", lay_out_claims)
-    app.connect("doctree-read", mark_prose)
+    app.connect("doctree-read", mark_cells)
     app.connect("html-page-context", keep_options_whole)
     return {"parallel_read_safe": True}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import math
 import os
 import platform
 import subprocess
@@ -22,7 +21,7 @@ import numpy as np
 from reproduction.experiment.datasets import Histogram
 from reproduction.experiment.grid import CONTENDERS, DEFAULT, Cell, Contender, Grid, Setting, list_programs
 from reproduction.experiment.released import Released
-from reproduction.experiment.store import Results, Store
+from reproduction.experiment.store import Key, Results, Store, Times
 from reproduction.experiment.trials import compute_errors, compute_tail, draw_lists, measure_memory, time_list
 from shortlist.version import __version__
 
@@ -86,7 +85,7 @@ class Run:
             missing = [cell for cell in cells if cell.key not in held.memory]
             self._go_through("memory", [(cell, partial(self._measure_memory, cell)) for cell in missing])
             self._warm_up()
-            self._time_rounds({key: found.wall.tolist() for key, found in held.times.items()})
+            self._time_rounds(held.times)
         finally:
             self._store.flush()
         return self._store.read()
@@ -117,21 +116,28 @@ class Run:
         peak = measure_memory(at, histogram, cell.setting, cell.seed(self._grid.seed, 0), self._released)
         self._store.add("memory", cell, [(0, peak)])
 
-    def _time_rounds(self, held: Mapping[tuple[str, str, Setting], list[float]]) -> None:
+    def _time_rounds(self, held: Mapping[Key, Times]) -> None:
         """Time all programs at all settings in turn, round after round. A change of the load affects all of them."""
         cells = self._grid.time_cells(self._contenders)
-        schedule = Schedule(self._grid, self._sizes, {cell: held.get(cell.key, []) for cell in cells})
-        for round_number in range(self._grid.rounds):
-            for cell in cells:
-                if schedule.rounds(cell) == round_number and schedule.wants(cell) and cell not in self._failed:
-                    left = schedule.left
-                    total = schedule.spent + (left or 1.0)
-                    self._show(
-                        "times", schedule.spent, total, f"round {round_number + 1}, {self._describe(cell)}", left
-                    )
-                    with self._record_failure(cell):
-                        schedule.add(cell, self._time(cell, round_number))
-        self._show("times", schedule.spent, schedule.spent, "")
+        walls = {cell: held[cell.key].wall.tolist() if cell.key in held else [] for cell in cells}
+
+        def count_left(cell: Cell) -> int:
+            spent, mean = sum(walls[cell]), float(np.mean(walls[cell])) if walls[cell] else 0.0
+            return 0 if cell in self._failed else self._grid.count_rounds_left(len(walls[cell]), spent, mean)
+
+        started = monotonic()
+        for number in range(self._grid.rounds):
+            due = [cell for cell in cells if len(walls[cell]) == number and count_left(cell)]
+            # After the first round, it is known how long a round of each cell takes.
+            ends = monotonic() + sum(np.mean(walls[cell]) * count_left(cell) for cell in due) if number else None
+            for place, cell in enumerate(due):
+                left = None if ends is None else max(0.0, float(ends) - monotonic())
+                done = place if left is None else monotonic() - started
+                total = len(due) * self._grid.rounds if left is None else done + left
+                self._show("times", done, total, f"round {number + 1}, {self._describe(cell)}", left)
+                with self._record_failure(cell):
+                    walls[cell].append(self._time(cell, number))
+        self._show("times", 1, 1, "")
 
     def _time(self, cell: Cell, trial: int) -> float:
         histogram, seed = self._histograms[cell.dataset], cell.seed(self._grid.seed, trial)
@@ -167,61 +173,6 @@ class Run:
 
     def _show(self, step: str, done: float, total: float, current: str, left: float | None = None) -> None:
         self._watch(Progress(step=step, done=done, total=total, current=current, failures=self._failures, left=left))
-
-
-class Schedule:
-    """How many rounds each cell has, how long they took, also in earlier runs, and how long the rest will take."""
-
-    def __init__(self, grid: Grid, sizes: Mapping[str, int], walls: Mapping[Cell, list[float]]) -> None:
-        self._grid, self._sizes = grid, sizes
-        self._walls = {cell: list(found) for cell, found in walls.items()}
-        self._estimate: float | None = None
-        self._estimated = -math.inf
-        self.spent = 0.0
-
-    def add(self, cell: Cell, wall: float) -> None:
-        """Enter a round."""
-        self._walls[cell].append(wall)
-        self.spent += wall
-
-    def rounds(self, cell: Cell) -> int:
-        """How many rounds a cell has."""
-        return len(self._walls[cell])
-
-    def wants(self, cell: Cell) -> bool:
-        """Whether a cell is timed once more."""
-        return self._count_left(cell, 1.0) > 0
-
-    @property
-    def left(self) -> float | None:
-        """The estimated seconds of rounds that are left, updated every second. It is None before the first round."""
-        if monotonic() - self._estimated > 1:
-            self._estimate, self._estimated = self._estimate_left(), monotonic()
-        return self._estimate
-
-    def _estimate_left(self) -> float | None:
-        """Estimate the seconds that are left.
-
-        A cell goes on as it began. One without a round is expected to take as long, for each item and place, as the
-        quickest cell of its program, or of all programs if its program has none yet.
-        """
-        rates: dict[str, float] = {}
-        for cell, walls in self._walls.items():
-            if walls:
-                rate = walls[0] / (self._sizes[cell.dataset] * cell.setting.k)
-                rates[cell.contender] = min(rate, rates.get(cell.contender, rate))
-        if not rates:
-            return None
-        other = min(rates.values())
-        left = 0.0
-        for cell, walls in self._walls.items():
-            guess = rates.get(cell.contender, other) * self._sizes[cell.dataset] * cell.setting.k
-            mean = float(np.mean(walls)) if walls else guess
-            left += mean * self._count_left(cell, mean)
-        return left
-
-    def _count_left(self, cell: Cell, mean: float) -> int:
-        return self._grid.count_rounds_left(len(self._walls[cell]), sum(self._walls[cell]), mean)
 
 
 def describe_machine() -> str:

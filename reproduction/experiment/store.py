@@ -5,13 +5,13 @@ from __future__ import annotations
 import fcntl
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import astuple, dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -41,6 +41,7 @@ _PATIENCE = 60.0
 _NO_BETA = 0.0
 """Stands for an absent beta in the file, because a key has no empty fields."""
 
+Found = TypeVar("Found")
 Key = tuple[str, str, Setting]
 """Data set, program and setting."""
 
@@ -137,20 +138,16 @@ class Results:
         """The key of a program at a setting of a sweep; beta is dropped if the program has no beta."""
         return dataset, contender, CONTENDERS[contender].own(setting)
 
-    def errors_along(self, dataset: str, contender: str, vary: str) -> list[tuple[Setting, Errors]]:
-        """The errors of a program along a sweep."""
+    def along(self, cells: Mapping[Key, Found], dataset: str, contender: str, vary: str) -> list[tuple[Setting, Found]]:
+        """The errors, or the times, of a program along a sweep."""
         keys = ((at, self.key(dataset, contender, at)) for at in SWEEPS[vary])
-        return [(at, self.errors[key]) for at, key in keys if key in self.errors]
-
-    def times_along(self, dataset: str, contender: str, vary: str) -> list[tuple[Setting, Times]]:
-        """The times of a program along a sweep."""
-        keys = ((at, self.key(dataset, contender, at)) for at in SWEEPS[vary])
-        return [(at, self.times[key]) for at, key in keys if key in self.times]
+        return [(at, cells[key]) for at, key in keys if key in cells]
 
     def has_sweep(self, vary: str) -> bool:
         """Whether FastJoint was measured at more than one value of a sweep."""
         return any(
-            max(len(self.errors_along(name, program, vary)), len(self.times_along(name, program, vary))) > 1
+            len(self.along(cells, name, program, vary)) > 1
+            for cells in (self.errors, self.times)
             for name in self.datasets
             for program in ("published-fastjoint", "released-fastjoint")
         )

@@ -61,16 +61,16 @@ def count_verdicts(findings: Sequence[Finding], side: Side) -> dict[Holding, int
 
 
 def write_verdict(findings: Sequence[Finding]) -> str:
-    """The tally and the verdicts as tables in Markdown."""
+    """The tally, and a section for each claim, in Markdown."""
     sides = list_sides(findings)
     lines = []
     for side in sides:
         counts = ", ".join(f"{count} {holding}" for holding, count in count_verdicts(findings, side).items() if count)
         lines.append(f"- {side.title}: {counts}")
-    heads = [f"{side.title} | measured" for side in sides]
-    lines += ["", f"| claim of the paper | {' | '.join(heads)} | rule |", "|---" * (2 + 2 * len(sides)) + "|"]
-    for each in findings:
-        judged = [each.judgements[side.title] for side in sides]
-        fields = [f"**{found.holding}** | {found.measured}" for found in judged]
-        lines.append(f"| “{each.claim.text}” ({each.claim.place}) | {' | '.join(fields)} | {each.claim.rule} |")
+    for number, each in enumerate(findings, 1):
+        lines += ["", f"## Claim {number} ({each.claim.place})", "", f"“{each.claim.text}”", ""]
+        lines.append(f"- *rule:* {each.claim.rule}")
+        for side in sides:
+            found = each.judgements[side.title]
+            lines.append(f"- *{side.title}:* **{found.holding}**; {found.measured}")
     return "\n".join(lines) + "\n"

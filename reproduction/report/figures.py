@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reproduction.experiment.datasets import TOP, Histogram
-from reproduction.experiment.grid import CONTENDERS, DEFAULT, OTHERS, PAPER_LAWS, Contender, Maker, list_today
+from reproduction.experiment.grid import CONTENDERS, DEFAULT, OTHERS, PAPER_LAWS, Contender, Maker, Setting, list_today
 from reproduction.experiment.store import Results
-from reproduction.report.comparisons import AXES, compute_ratios, write_short
+from reproduction.report.comparisons import AXES, Ratios, compute_ratios, write_short
+from shortlist.array_types import FloatArray
 from shortlist.errors import MissingExtraError
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ _POINTS = 7
 
 Limits = Mapping[str, tuple[float, float]]
 """The ends of the vertical axis of each kind of panel."""
+Line = tuple[Sequence[tuple[Setting, FloatArray]], dict[str, Any]]
+"""Samples at some settings, and how they look."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +110,14 @@ def picture_sweep(results: Results, vary: str, row: str) -> Picture:
     panels = [
         (
             f"{name} against {AXES[vary]} on {results.title(dataset)}, {_ROWS[row]}",
-            partial(_draw_sweep, results=results, dataset=dataset, vary=vary, measure=measure, row=row, limits=limits),
+            partial(
+                _draw_lines,
+                lines=list(_list_sweep(results, dataset, vary, measure, row)),
+                title=results.title(dataset),
+                vary=vary,
+                measure=name,
+                limits=limits[measure],
+            ),
         )
         for dataset in results.datasets
         for measure, name in MEASURES.items()
@@ -143,18 +153,22 @@ def picture_default(results: Results) -> Picture:
 def picture_speed_ups(results: Results) -> Picture:
     """How many times as fast FastJoint is as Joint, against k, a panel for each data set."""
     ratios = {
-        (dataset, one, other, before): compute_ratios(results, dataset, one, other, before_sequence=before)
+        dataset: {
+            (one, other, before): compute_ratios(results, dataset, one, other, before_sequence=before)
+            for one, other, before, _ in SPEED_UPS
+        }
         for dataset in results.datasets
-        for one, other, before, _ in SPEED_UPS
     }
-    quartiles = _list_quartiles(values for found in ratios.values() for _, values in found)
-    limits = {"ratio": _find_decades([10, 100, *quartiles])}
+    limits = _find_decades(
+        [10, 100, *_list_quartiles(x for each in ratios.values() for f in each.values() for _, x in f)]
+    )
+    axes: dict[str, Any] = {"marks": (10, 100), "vary": "k", "measure": "times as fast", "limits": limits}
     return Picture(
         name="speed-ups",
         panels=[
             (
                 f"speed-up on {results.title(name)}",
-                partial(_draw_speed_up, title=results.title(name), dataset=name, ratios=ratios, limits=limits),
+                partial(_draw_lines, lines=list(_list_speed_ups(ratios[name])), title=results.title(name), **axes),
             )
             for name in results.datasets
         ],
@@ -178,7 +192,14 @@ def picture_without_step(results: Results, sweeps: Sequence[str]) -> Picture:
         panels=[
             (
                 f"{step} against {AXES[vary]} on {results.title(dataset)}",
-                partial(_draw_without_step, results=results, dataset=dataset, vary=vary, limits=limits),
+                partial(
+                    _draw_lines,
+                    lines=list(_list_without_step(results, dataset, vary)),
+                    title=results.title(dataset),
+                    vary=vary,
+                    measure=MEASURES["time"],
+                    limits=limits["time"],
+                ),
             )
             for dataset in results.datasets
             for vary in sweeps
@@ -191,7 +212,7 @@ def picture_without_step(results: Results, sweeps: Sequence[str]) -> Picture:
 
 def picture_gaps(histograms: Sequence[Histogram]) -> Picture:
     """The gaps between the top 300 scores of each data set."""
-    limits = {"gap": _find_decades(gap + 1 for each in histograms for gap in each.gaps())}
+    limits = _find_decades(gap + 1 for each in histograms for gap in each.gaps())
     return Picture(
         name="gaps",
         panels=[(f"gaps of {each.title}", partial(_draw_gaps, histogram=each, limits=limits)) for each in histograms],
@@ -290,20 +311,19 @@ def save(figure: Figure, target: Any, *, kind: str) -> None:
         figure.savefig(target, format=kind, dpi=200, metadata={"Date": None} if kind == "svg" else None)
 
 
-def _draw_sweep(panel: Axes, results: Results, dataset: str, vary: str, measure: str, row: str, limits: Limits) -> None:
-    """Draw one measure of the programs of a row along a sweep."""
+def _list_sweep(results: Results, dataset: str, vary: str, measure: str, row: str) -> Iterator[Line]:
+    """List one measure of the programs of a row along a sweep."""
     for place, name in enumerate(list_programs(results, row, measure)):
         if measure == "time":
-            cells = [(at, cell.cpu) for at, cell in results.times_along(dataset, name, vary)]
+            cells = [(at, cell.cpu) for at, cell in results.along(results.times, dataset, name, vary)]
         else:
-            cells = [(at, getattr(cell, measure) + 1) for at, cell in results.errors_along(dataset, name, vary)]
+            errors = results.along(results.errors, dataset, name, vary)
+            cells = [(at, getattr(cell, measure) + 1) for at, cell in errors]
         # In the paper's row a method has one name, whoever wrote the program of a measure.
         look = _choose_look(CONTENDERS[name], place)
         if row == "paper":
             look["label"] = CONTENDERS[name].spelling
-        if cells:
-            _draw_line(panel, [getattr(at, vary) for at, _ in cells], [values for _, values in cells], **look)
-    _finish(panel, title=results.title(dataset), vary=vary, measure=MEASURES[measure], limits=limits[measure])
+        yield cells, look
 
 
 def _draw_default(panel: Axes, results: Results) -> None:
@@ -333,41 +353,47 @@ def _draw_default(panel: Axes, results: Results) -> None:
     panel.grid(visible=True, axis="x", color="#dddddd", linewidth=0.4)
 
 
-def _draw_speed_up(
-    panel: Axes, title: str, dataset: str, ratios: Mapping[tuple[str, str, str, bool], Any], limits: Limits
-) -> None:
-    """Draw ratios of times, with lines at 10 and 100 times."""
+def _list_speed_ups(ratios: Mapping[tuple[str, str, bool], Ratios]) -> Iterator[Line]:
+    """List ratios of times."""
     for place, (one, other, before_sequence, style) in enumerate(SPEED_UPS):
-        found = ratios[dataset, one, other, before_sequence]
-        if found:
-            label = name_speed_up(one, other, before_sequence)
-            line = {**_choose_look(CONTENDERS[other], place), **style, "label": label}
-            _draw_line(panel, [at.k for at, _ in found], [values for _, values in found], **line)
-    for factor in (10, 100):
-        panel.axhline(factor, color="#555555", linewidth=0.6)
-    _finish(panel, title=title, vary="k", measure="times as fast", limits=limits["ratio"])
+        label = name_speed_up(one, other, before_sequence)
+        look = {**_choose_look(CONTENDERS[other], place), **style, "label": label}
+        yield ratios[one, other, before_sequence], look
 
 
-def _draw_without_step(panel: Axes, results: Results, dataset: str, vary: str, limits: Limits) -> None:
+def _list_without_step(results: Results, dataset: str, vary: str) -> Iterator[Line]:
+    """List the times of Joint with and without its sequence step, and of FastJoint."""
     maker = "released" if results.has_released else "published"
     joint, fastjoint = f"{maker}-joint", f"{maker}-fastjoint"
-    lines = ((joint, False, ""), (joint, True, " without sequence step"), (fastjoint, False, ""))
-    for place, (name, before, suffix) in enumerate(lines):
-        cells = results.times_along(dataset, name, vary)
-        if cells:
-            rows = [cell.before_cpu if before else cell.cpu for _, cell in cells]
-            line = {**_choose_look(CONTENDERS[name], place), "label": CONTENDERS[name].label + suffix}
-            if before:
-                line |= {"color": "#D55E00", "marker": "X"}
-            _draw_line(panel, [getattr(at, vary) for at, _ in cells], rows, **line)
-    _finish(panel, title=results.title(dataset), vary=vary, measure=MEASURES["time"], limits=limits["time"])
+    for place, (name, before) in enumerate(((joint, False), (joint, True), (fastjoint, False))):
+        look = _choose_look(CONTENDERS[name], place)
+        if before:
+            look |= {"color": "#D55E00", "marker": "X", "label": f"{CONTENDERS[name].label} without sequence step"}
+        cells = results.along(results.times, dataset, name, vary)
+        yield [(at, cell.before_cpu if before else cell.cpu) for at, cell in cells], look
 
 
-def _draw_gaps(panel: Axes, histogram: Histogram, limits: Limits) -> None:
+def _draw_lines(panel: Axes, lines: Iterable[Line], *, marks: Iterable[float] = (), **axes: Any) -> None:
+    """Draw the medians of some samples along a parameter, and shade from the lower to the upper quartile."""
+    for cells, look in lines:
+        if not cells:
+            continue
+        x = [getattr(at, axes["vary"]) for at, _ in cells]
+        low, middle, high = np.array([np.quantile(values, [0.25, 0.5, 0.75]) for _, values in cells]).T
+        panel.fill_between(x, low, high, color=look["color"], alpha=0.15, linewidth=0)
+        # Of many points every third has a marker, and the next line has its markers beside them.
+        every = 3 if len(x) > 10 else 1
+        panel.plot(x, middle, markevery=(len(panel.get_lines()) % every, every), **look)
+    for mark in marks:
+        panel.axhline(mark, color="#555555", linewidth=0.6)
+    _finish(panel, **axes)
+
+
+def _draw_gaps(panel: Axes, histogram: Histogram, limits: tuple[float, float]) -> None:
     """Draw the differences between neighbours among the top scores, padded by 1."""
     gaps = histogram.gaps() + 1
     panel.plot(np.arange(1, len(gaps) + 1), gaps, color=LOOKS["cdp-peel"][0], linewidth=0.6)
-    _finish(panel, title=histogram.title, vary="rank", measure="gap to the next + 1", limits=limits["gap"])
+    _finish(panel, title=histogram.title, vary="rank", measure="gap to the next + 1", limits=limits)
 
 
 def _choose_look(contender: Contender, place: int) -> dict[str, Any]:
@@ -388,15 +414,6 @@ def _choose_look(contender: Contender, place: int) -> dict[str, Any]:
         "markerfacecolor": "none",
         "markeredgewidth": 0.7,
     }
-
-
-def _draw_line(panel: Axes, x: Sequence[float], rows: Sequence[Any], **line: Any) -> None:
-    """Draw the medians of some samples, and shade from the lower to the upper quartile."""
-    low, middle, high = np.array([np.quantile(each, [0.25, 0.5, 0.75]) for each in rows]).T
-    panel.fill_between(x, low, high, color=line["color"], alpha=0.15, linewidth=0)
-    # Of many points every third has a marker, and the next line has its markers beside them.
-    every = 3 if len(x) > 10 else 1
-    panel.plot(x, middle, markevery=(len(panel.get_lines()) % every, every), **line)
 
 
 def _finish(panel: Axes, *, title: str, vary: str, measure: str, limits: tuple[float, float]) -> None:

@@ -63,7 +63,7 @@ def jumps_come_from_the_step(results: Results, side: Side) -> Judgement:
     comparisons: list[Comparison] = []
     said = []
     for name in (each for each in ("games", "food") if each in results.datasets):
-        cells = results.times_along(name, side.times["joint"], "k")
+        cells = results.along(results.times, name, side.times["joint"], "k")
         jumps = [(*_find_jump(*pair), pair) for pair in pairwise(cells)]
         if not jumps:
             continue
@@ -95,7 +95,7 @@ def step_is_no_bottleneck(results: Results, side: Side) -> Judgement:
     comparisons: list[Comparison] = []
     said = []
     for name in results.datasets:
-        cells = results.times_along(name, side.times["joint"], "k")
+        cells = results.along(results.times, name, side.times["joint"], "k")
         # The time before the step is above half of the whole where the step takes less than half.
         found = [(at, cell.before_cpu / np.maximum(cell.cpu, 1e-9)) for at, cell in cells]
         comparisons += compare_times(results, name, found, "k", 0.5)
@@ -170,7 +170,7 @@ def better_than_cdp_peel(results: Results, side: Side) -> Judgement:
 def good_on_news_and_not_on_games(results: Results, side: Side) -> Judgement:
     """On news better than both peels at every ε; on games better than PNF-Peel and worse than CDP-Peel."""
     fast, pnf, cdp = (side.errors[law] for law in ("fastjoint", "pnf-peel", "cdp-peel"))
-    swept = [name for name in results.real if len(results.errors_along(name, fast, "epsilon")) > 1]
+    swept = [name for name in results.real if len(results.along(results.errors, name, fast, "epsilon")) > 1]
     if not {"news", "games"} <= {*swept}:
         return Judgement.untested("errors were not drawn along ε on both news and games as real data")
     pairs = [("news", pnf, fast), ("news", cdp, fast), ("games", pnf, fast), ("games", fast, cdp)]
@@ -206,7 +206,7 @@ def time_falls_with_epsilon(results: Results, side: Side) -> Judgement:
     comparisons: list[Comparison] = []
     said = []
     for name in results.datasets:
-        cells = results.times_along(name, side.times["fastjoint"], "epsilon")
+        cells = results.along(results.times, name, side.times["fastjoint"], "epsilon")
         for (at, slow), (_, fast) in pairwise(cells):
             _, first, second = np.intersect1d(slow.rounds, fast.rounds, return_indices=True)
             comparisons += compare_times(results, name, [(at, slow.cpu[first] / fast.cpu[second])], "epsilon", 1.0)
@@ -224,7 +224,7 @@ def beta_hardly_matters(results: Results, side: Side) -> Judgement:
     for name in results.datasets:
         default = results.times.get(results.key(name, side.times["fastjoint"], DEFAULT))
         worst = 1.0
-        for at, cell in results.times_along(name, side.times["fastjoint"], "beta"):
+        for at, cell in results.along(results.times, name, side.times["fastjoint"], "beta"):
             if default is None or at == DEFAULT:
                 continue
             _, first, second = np.intersect1d(cell.rounds, default.rounds, return_indices=True)
@@ -243,7 +243,7 @@ def beta_hardly_matters(results: Results, side: Side) -> Judgement:
 def _compare_errors_with_default(results: Results, dataset: str, program: str) -> list[Comparison]:
     default = results.errors.get(results.key(dataset, program, DEFAULT))
     found = []
-    for at, cell in results.errors_along(dataset, program, "beta"):
+    for at, cell in results.along(results.errors, dataset, program, "beta"):
         if default is not None and at != DEFAULT:
             both = min(rank_test(cell.linf, default.linf), rank_test(default.linf, cell.linf))
             place = {"data": results.title(dataset), "at": write_range([at], "beta"), "error": "ℓ∞"}

@@ -20,6 +20,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from shortlist.errors import ParameterError, refuse_given
+from shortlist.privacy.guarantee import check_unit
 from shortlist.privacy.numbers import Choice, quote
 from shortlist.safe_text import join_words
 
@@ -215,10 +216,6 @@ class Span:
             return lists
         return lists // len(self.periods) * max(map(self.units.count, set(self.units)))
 
-    def name_unit(self, unit: str) -> str:
-        """Name whom the guarantee protects: a person, or a person in a period."""
-        return unit if self.per is None else f"{unit}-{self.per}"
-
     @cached_property
     def wall(self) -> Timeline:
         """The boundaries for dates and times without a zone."""
@@ -301,6 +298,32 @@ def read_span(
         per=per,
         time_zone=time_zone,
     )
+
+
+def name_unit(unit: str, span: Span | None, *, persons_counted: bool) -> str:
+    """Name whom a guarantee protects: a person, or a person in a period.
+
+    Where persons are counted, only `per` makes it the latter. A caller who counted says whom the counts are about.
+
+    >>> week = Span(since=date(2026, 8, 31), until=date(2026, 9, 6), every="week", per="week")
+    >>> name_unit("person", week, persons_counted=True), name_unit("person-week", None, persons_counted=False)
+    ('person-week', 'person-week')
+    """
+    check_unit(unit)
+    per = None if span is None else span.per
+    if is_of_period(unit) and (persons_counted or per is not None):
+        raise ParameterError(
+            "`unit` must be the word for a whole person",
+            f"not {quote(unit)}",
+            hint="leave the period out of it. `per='week'`, with `time` and `every`, makes the guarantee one for a "
+            "person in one week",
+        )
+    return unit if per is None else f"{unit}-{per}"
+
+
+def is_of_period(unit: str) -> bool:
+    """Whether a unit is a person in a period, such as person-week."""
+    return unit.rpartition("-")[2] in set(Every) and "-" in unit
 
 
 def read_zone(name: object) -> ZoneInfo:

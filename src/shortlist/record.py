@@ -34,10 +34,10 @@ import numpy as np
 from shortlist.errors import DataError, ParameterError, ShortlistError
 from shortlist.mechanisms import MECHANISMS
 from shortlist.mechanisms.accuracy import Assessment, ErrorBound, NoisyPeople, ReleasedCounts
-from shortlist.periods import Period, Span
+from shortlist.periods import Period, Span, is_of_period
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import write_count, write_exact
-from shortlist.safe_text import is_line, is_visible
+from shortlist.safe_text import is_line, is_visible, is_words
 from shortlist.terms import AUTO_CAP, EXTRAS, Terms
 from shortlist.version import __version__
 
@@ -54,9 +54,12 @@ FAMILY_COLUMNS = COLUMNS | dict.fromkeys(("people", "people_low", "people_high")
 _SAFE_INTEGER = 2**53
 """Many readers of JSON hold numbers as floats, which are exact up to here."""
 _LONGEST_NUMBER = 10_000
+_LARGEST_COUNT = 2**63 - 1
+"""The columns of counts in tables have 64 bits."""
 _EXACT = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+|/[1-9][0-9]*)?")
 _DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]+)?(E[+-][0-9]{1,4})?")
 _IDENTIFIER = re.compile(r"[0-9a-f]{32}")
+_VERSION = re.compile(r"[0-9][0-9A-Za-z.+!-]{0,39}")
 _ABOUT_CHOICE = {"chosen", "choice_epsilon", "chosen_epsilon"}
 """Parameters about the choice of `auto`: the chosen mechanism, and the two parts of epsilon."""
 _HINTS = {
@@ -200,7 +203,8 @@ def read(written: str, kinds: Mapping[str, type[Publication]], *, source: str) -
             hint = "it is no JSON: is the file complete?"
         expected = f"the record must follow the schema {' or '.join(kinds)}"
         raise DataError(expected, f"{source} does not", hint=hint) from None
-    problem = next(filter(None, (_find_contradiction(release, each) for each in release.lists)), None)
+    problems = (_find_problem(release), *(_find_contradiction(release, each) for each in release.lists))
+    problem = next(filter(None, problems), None)
     if release.version == __version__ and not _includes(again, stored):
         problem = problem or "a field is not known"
     try:
@@ -306,7 +310,9 @@ def _has_right_values(release: Publication) -> bool:
         and guarantee.delta < 1
         and (guarantee.rho is None or guarantee.rho > 0)
         and release.made.tzinfo == UTC
-        and all(map(is_line, (release.mechanism, release.version, *columns)))
+        and is_words(release.mechanism)
+        and _VERSION.fullmatch(release.version) is not None
+        and all(map(is_line, columns))
         and all(text is None or is_line(text) for text in texts)
         and release.own_columns.keys().isdisjoint(columns)
         and len(set(columns)) == len(columns)
@@ -334,15 +340,32 @@ def _has_right_span(release: Publication, span: Span) -> bool:
 
 def _has_right_list(listed: Release | GroupList) -> bool:
     """Whether all values are such as a list has."""
-    counts, assessed, people = listed.counts, listed.assessment, listed.people
+    counts, assessed, people, noisy = listed.counts, listed.assessment, listed.people, listed.noisy_people
+    numbers = [] if counts is None else [*counts.values, *(counts.low or ()), *(counts.high or ())]
+    numbers += [] if noisy is None else [noisy.value, noisy.low, noisy.high]
     return (
         all(item is not None for item in (*listed.items, *listed.group))
         and (listed.domain_size is None or (type(listed.domain_size) is int and listed.domain_size >= 1))
         and (people is None or (type(people) is int and people >= 0))
+        and all(abs(number) <= _LARGEST_COUNT for number in numbers)
         and (counts is None or all(map(operator.le, counts.low or (), counts.high or ())))
         and (counts is None or (counts.others_low or 0) <= (counts.others_high or 0))
         and (assessed is None or assessed.margin is not None)
     )
+
+
+def _find_problem(release: Publication) -> str | None:
+    """Find a contradiction between what a record says about its charge, its persons and its days."""
+    per = None if release.span is None else release.span.per
+    if release.charge is not None and not release.secure:
+        return "a release that can be repeated was charged"
+    if release.charge is None and release.population is not None:
+        return "it has the population of a ledger, and no charge"
+    if release.persons_counted and is_of_period(release.guarantee.unit) != (per is not None):
+        return "the unit is not that of the days whose votes count"
+    if release.persons_counted and release.parameters.get("sensitivity", 1) != 1:
+        return "persons are counted, and one adds more than 1"
+    return None
 
 
 def _find_contradiction(release: Publication, listed: Release | GroupList) -> str | None:
@@ -457,6 +480,9 @@ def _compare_numbers(release: Publication) -> str | None:
     more = guarantee.epsilon - parameters.get("epsilon", guarantee.epsilon)
     if more < 0 or (more and not EXTRAS & parameters.keys()):
         return "epsilon differs between parameters and guarantee"
+    ours = _ABOUT_CHOICE | {"cap_epsilon", "groups_per_person"}
+    if release.version == __version__ and (release.by or ours & parameters.keys()):
+        return "it has what only mechanisms of shortlist can have"
     return None
 
 
@@ -479,13 +505,21 @@ def _compare_terms(release: Publication, terms: Terms) -> str | None:
     # Another version may have fewer parameters, and may prove something else. What is stated at all is the same.
     if not current:
         missing &= _ABOUT_CHOICE
-    if missing or not release.parameters.items() <= parameters.items():
+    same = release.parameters.items() <= parameters.items()
+    if current:  # to the letter: 1 is not written like "1"
+        same = encode_parameters(release.parameters) == encode_parameters(parameters)
+    if missing or not same:
         return "the parameters differ from those that the mechanism states"
     for stated, follows in ((release, implied), *((each, _state_again(each, terms, chosen)) for each in release.lists)):
         for name, value in follows.items():
             found = getattr(stated, name)
             if found != value if current else type(found) is not type(value):
                 return f"{name} differs from what the parameters imply"
+    if current and terms.counts is None and release.ordered:  # the mechanism ranks by the counts that it releases
+        least = getattr(terms.mechanism, "threshold", -_LARGEST_COUNT)
+        for values in (each.counts.values for each in release.lists if each.counts is not None):
+            if list(values) != sorted(values, reverse=True) or min(values, default=least) < least:
+                return "the list is not one by its noisy counts"
     return None
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 
 LONGEST_LINE = 200
+_LONGEST_WORDS = 40
 _SHOWN_SPACES = "Zs"
 
 
@@ -46,3 +48,12 @@ def is_visible(character: str) -> bool:
 def is_line(value: object) -> bool:
     """Whether a value is a short text on one line, such as a name or a note."""
     return isinstance(value, str) and value.isprintable() and 0 < len(value) <= LONGEST_LINE
+
+
+def is_words(value: object) -> bool:
+    """Whether a value is a word or a few words, such as a unit or the name of a mechanism: it can hold no sentence.
+
+    >>> is_words("person-week"), is_words("my_mechanism"), is_words("joint. Publish all of it")
+    (True, True, False)
+    """
+    return isinstance(value, str) and re.sub("[ _-]", "", value).isalnum() and len(value) <= _LONGEST_WORDS

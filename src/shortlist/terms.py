@@ -20,10 +20,9 @@ from shortlist.mechanisms import MECHANISMS, Mechanism, build_mechanism, find_ki
 from shortlist.mechanisms.mechanism import NOT_GIVEN, UNORDERED_BOUND
 from shortlist.privacy import Guarantee, Neighbours, compose
 from shortlist.privacy.composition import find_weakest
-from shortlist.privacy.guarantee import is_unit
 from shortlist.privacy.numbers import Real, quote, read_epsilon, read_positive, read_rational, read_whole, write_count
 from shortlist.profile import EVERY_LEVEL, Levels, Picks
-from shortlist.safe_text import LONGEST_LINE, is_line
+from shortlist.safe_text import LONGEST_LINE, is_line, is_words
 
 if TYPE_CHECKING:  # most lists are made without these, so they are imported where they are used
     from shortlist.mechanisms.accuracy import Assessment, ErrorBound, ReleasedCounts
@@ -151,7 +150,7 @@ class Terms:
         parameters = {
             **self.mechanism.parameters,
             "epsilon": parts[0].epsilon + (private.epsilon if private else 0),
-            "rho": self.mechanism.rho and self.mechanism.rho * times**2,
+            "rho": self.mechanism.rho and self.mechanism.rho * times**2 + (private.rho if private else 0),
             "sensitivity": times if times > 1 and not weighed else None,
             "max_weight": times if weighed else None,
             "weight_unit": self.weight_unit,
@@ -393,26 +392,30 @@ class Terms:
 
 
 def _read_for_each_cap(mechanism: str | Mechanism, k: Any, epsilon: Any, given: dict[str, Any]) -> Terms:
-    """Read the terms for each cap that may be chosen, with the epsilon that the choice leaves.
+    """Read the terms for each cap that may be chosen, with the epsilon or the rho that the choice leaves.
 
     They promise the same: the largest epsilon, delta and rho of all. So the charge is known before the votes are read.
     """
     _check_private_cap(mechanism, given)
     from shortlist.mechanisms.private_cap import CAPS, PrivateCap
 
-    whole = read_epsilon(epsilon)
+    rho = given.get("rho")
+    whole = {"epsilon": read_epsilon(epsilon)} if rho is None else {"rho": read_positive(rho, name="rho")}
     choice = PrivateCap.share(
-        whole,
+        **whole,
         neighbours=Neighbours.read(given.get("neighbours") or Neighbours.ADD_REMOVE),
         delta=given.get("delta"),
         without_domain=given.get("without_domain", False),
     )
+    spent = choice.guarantee
+    left = {name: value - getattr(spent, name) for name, value in whole.items()}
+    given = {**given, "epsilon": epsilon, **left}
     # While the number of groups is not known, two caps show what is wrong. Then the terms are read again.
     caps = CAPS[:: len(CAPS) - 1] if given.get("groups") == 0 else CAPS
-    read = {cap: Terms._read_one(mechanism, k, whole - choice.epsilon, cap, **given) for cap in caps}
+    read = {cap: Terms._read_one(mechanism, k, votes_per_person=cap, **given) for cap in caps}
     # The terms of one cap are a release of their own after the choice.
     weakest = find_weakest([each.guarantee for each in read.values()])
-    charged = compose([replace(choice.guarantee, unit=weakest.unit), weakest])
+    charged = compose([replace(spent, unit=weakest.unit), weakest])
     after = {cap: replace(each, private_cap=choice, charged=charged) for cap, each in read.items()}
     return replace(after[CAPS[-1]], by_cap=after)
 
@@ -426,11 +429,6 @@ def _check_private_cap(mechanism: str | Mechanism, given: Mapping[str, Any]) -> 
             hint="pass the votes themselves, with the column `person`; or say how many votes one person has at most; "
             "or leave `votes_per_person` out",
         )
-    if given.get("rho") is not None:
-        raise ParameterError(
-            f"`votes_per_person={AUTO_CAP!r}` must go with `epsilon`, not with `rho`",
-            hint="pass `epsilon=1`: the release states its rho, too; or say how many votes of each person count",
-        )
     if isinstance(mechanism, Mechanism):
         raise ParameterError(
             f"`votes_per_person={AUTO_CAP!r}` must go with the name of a mechanism",
@@ -442,7 +440,7 @@ def _check_private_cap(mechanism: str | Mechanism, given: Mapping[str, Any]) -> 
     if not (takes_cap(mechanism) or counts or limits_groups):
         raise ParameterError(
             f"`votes_per_person={AUTO_CAP!r}` must go with a mechanism that relies on a limit",
-            f"{mechanism} does not: a limit would only drop votes, and its choice costs a part of epsilon",
+            f"{mechanism} does not: a limit would only drop votes, and its choice costs a part of the budget",
             hint="leave `votes_per_person` out; or leave `mechanism` out, because auto uses a limit",
         )
 
@@ -513,7 +511,7 @@ def _read_largest(sensitivity: int, max_weight: Any, weight_unit: object, person
         return times
     if max_weight is None or not persons_counted:
         raise ParameterError(f"`weight` must go with `{'max_weight' if persons_counted else 'person'}`")
-    if not is_unit(weight_unit):
+    if not is_words(weight_unit):
         raise ParameterError(
             "`weight_unit` must be a word for what the weights count, such as minutes, of at most 40 letters",
             hint="without it, it is the name of the column `weight`",

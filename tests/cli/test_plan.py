@@ -172,3 +172,18 @@ def test_a_family_is_planned(plan, tmp_path):
     assert (found["groups"], found["groups_per_person"], found["items"]) == (2, 1, 30)
     assert "--by country --groups groups.csv" in found["command"]
     assert "groups_per_person or" in plan(files=files).stderr.replace("--groups-per-person", "groups_per_person")
+
+
+def test_a_file_of_counts_that_does_not_fit_is_answered_by_options_of_plan(plan, tmp_path):
+    """A column that is missing, and counts of several groups that are not named as such."""
+    done = plan(files=("counts.csv", "--item", "song", "--count", "plays"))
+    assert done.exit_code == 1
+    assert "--no-header" in done.stderr
+    assert "--delimiter" in done.stderr
+    assert "Files." not in done.stderr
+    (tmp_path / "groups.csv").write_text("track,plays,country\na,9,DE\nb,5,DE\na,4,AT\nb,8,AT\n")
+    done = plan("-k", "1", files=("groups.csv", "--item", "track", "--count", "plays"))
+    assert done.exit_code == 1
+    assert "--by" in done.stderr
+    found = ("groups.csv", "--item", "track", "--count", "plays", "--by", "country")
+    assert plan("-k", "1", "--groups-per-person", "1", files=found).exit_code == 0

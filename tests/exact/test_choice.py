@@ -12,7 +12,7 @@ from flint import arb, ctx
 from laws import p_value
 
 from shortlist.exact.balls import enclose_exp_minus, enclose_shortfall, round_to_float
-from shortlist.exact.choice import Table, enclose_sum, quantile
+from shortlist.exact.choice import Table, choose_by_loss, enclose_sum, quantile
 from shortlist.exact.scaled import power, powers
 from shortlist.exact.uniform import Uniform, draw_words
 from shortlist.testing import SeededBits
@@ -58,6 +58,16 @@ def test_quantile_follows_the_weights():
     assert p_value(observed, LAW) > 1e-9
     assert p_value(observed, [w**1.3 for w in LAW]) < 1e-9
     assert p_value(observed, [w**0.7 for w in LAW]) < 1e-9
+
+
+def test_a_loss_is_chosen_by_its_weight():
+    """In any order and also below zero, each is chosen with probability ∝ e^(−rate · loss), and not 30 % off."""
+    losses, bits = [3, -2, 0, -2, 7, 1], SeededBits(1)
+    drawn = Counter(choose_by_loss(losses, Fraction(1, 3), bits) for _ in range(5000))
+    observed = [drawn[place] for place in range(len(losses))]
+    assert p_value(observed, np.exp(-np.array(losses) / 3)) > 1e-9
+    for off in (0.7, 1.3):
+        assert p_value(observed, np.exp(-off * np.array(losses) / 3)) < 1e-9
 
 
 def test_splitting_lazily_changes_nothing():

@@ -450,6 +450,7 @@ def test_a_record_is_verified(ledger, place):
         (selector.release(), "charged to no ledger"),
         (selector.release(ledger=other), "it names another one"),
         (replace(made, charge=9), "there is none of its number"),
+        (replace(made, charge=2**63), "there is none of its number"),
         (replace(made, note="monthly"), "it was changed, or is another one"),
         (replace(second, charge=1), "its charge paid for another release"),
     ):

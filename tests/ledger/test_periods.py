@@ -160,17 +160,34 @@ def test_all_columns_of_times_are_of_one_kind(ledger, tmp_path):
     assert ledger.charges[0].time_kind == "timestamps"
     zoned = votes.with_columns(pl.col("played_at").dt.replace_time_zone("UTC"))
     votes.write_csv(tmp_path / "votes.csv")
+    votes.write_parquet(tmp_path / "plain.parquet")
     votes.with_columns(pl.col("played_at").dt.date()).write_parquet(tmp_path / "days.parquet")
     for other, kind in (
         (zoned, "timestamps with time zone"),
         (tmp_path / "votes.csv", "text"),
         (tmp_path / "days.parquet", "dates"),
+        ([tmp_path / "days.parquet", tmp_path / "plain.parquet"], "dates and timestamps"),
+        (VOTES, "values of any type"),
+        (pl.DataFrame(VOTES).to_pandas(), "values of any type"),
     ):
         with pytest.raises(ParameterError, match=f"must name a column of timestamps, .* not of {kind}; .*\nHint: cast"):
             select(other, **ASKED, period="2025-W46", ledger=ledger)
-    select(VOTES, **ASKED, period="2025-W46", ledger=ledger)  # the values of a list have no type
+    # The file of a week without a time is not refused, whatever type its gaps have.
+    for kind in (pl.Null, pl.Float64):
+        votes.with_columns(pl.lit(None).cast(kind).alias("played_at")).write_parquet(tmp_path / "gaps.parquet")
+        select(tmp_path / "gaps.parquet", **ASKED, period="2025-W44", ledger=ledger)
     select(votes, **ASKED, period="2025-W46", ledger=ledger)
-    assert [charge.time_kind for charge in ledger.charges] == ["timestamps", None, "timestamps"]
+    assert [charge.time_kind for charge in ledger.charges] == ["timestamps", None, None, "timestamps"]
+
+
+def test_values_without_a_type_are_a_kind_of_times_of_their_own(ledger):
+    """One row could change the type of such a column, so that whatever its values are, it is one kind."""
+    select(VOTES, **ASKED, period="2025-W45", ledger=ledger)
+    texts = {**VOTES, "played_at": [str(each) for each in VOTES["played_at"]]}
+    select(texts, **ASKED, period="2025-W46", ledger=ledger)
+    assert [charge.time_kind for charge in ledger.charges] == ["values of any type"] * 2
+    with pytest.raises(ParameterError, match=r"must name a column of values of any type, .* not of timestamps with"):
+        select(pl.DataFrame(VOTES), **ASKED, period="2025-W46", ledger=ledger)
 
 
 def test_a_key_is_released_once_in_its_period(ledger):

@@ -46,7 +46,8 @@ def run(folder, tmp_path_factory):
     subprocess.run([*pip, "--target", target, folder], check=True, capture_output=True)
 
     def start(*command, cwd=folder):
-        environment = {**os.environ, "PYTHONPATH": str(target)}
+        paths = [str(target), *filter(None, [os.environ.get("PYTHONPATH")])]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
         return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment)
 
     return start
@@ -114,6 +115,9 @@ def test_a_wrong_class_is_refused_in_words(kind):
     class Borrowed(kind):
         name = "joint"
 
+    class Sentence(kind):
+        name = "joint. Its guarantee is proven"
+
     class Idle(Joint):
         name = "idle"
 
@@ -122,6 +126,8 @@ def test_a_wrong_class_is_refused_in_words(kind):
 
     with pytest.raises(ParameterError, match="Borrowed must have a name of its own, not 'joint'"):
         shortlist.top_k(COUNTS, mechanism=Borrowed(k=1, epsilon=1))
+    with pytest.raises(ParameterError, match=r"Sentence must have a name of its own.*\nHint: .* a word, or a few"):
+        shortlist.top_k(COUNTS, mechanism=Sentence(k=1, epsilon=1))
     with pytest.raises(TypeError, match=r"must return a shortlist\.mechanisms\.Prepared"):
         shortlist.top_k(COUNTS, mechanism=Idle(k=1, epsilon=1))
 

@@ -1,15 +1,18 @@
 """A private cap: its law, what one person can change of it, and what it costs with the list that follows."""
 
 import itertools
+import math
 from collections import Counter
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from chi_square import p_value
+from divergences import Law, keeps
 from flint import arb, ctx
 
 from shortlist.mechanisms.private_cap import CAPS, SHARE, PrivateCap
-from shortlist.privacy.composition import compose, find_weakest
+from shortlist.privacy.composition import compose, find_strongest_rho, find_weakest
 from shortlist.terms import Terms
 from shortlist.testing import SeededBits
 
@@ -142,10 +145,11 @@ def state_release(terms, table):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("budget", [{"epsilon": 2}, {"rho": "0.1"}], ids=str)
 @pytest.mark.parametrize("mechanism", ["noisy-counts", "auto"])
-def test_no_neighbour_is_told_apart_by_cap_and_list_together(relation, mechanism):
-    """On every small table and every neighbour, exact probabilities of a cap and a list differ by at most e^ε."""
-    terms = Terms.read(mechanism, 1, 2, votes_per_person="auto", persons_counted=True, neighbours=relation)
+def test_no_neighbour_is_told_apart_by_cap_and_list_together(relation, budget, mechanism):
+    """On every small table and every neighbour, the laws of a cap and a list are as close as ε and ρ say."""
+    terms = Terms.read(mechanism, 1, votes_per_person="auto", persons_counted=True, neighbours=relation, **budget)
     largest, laws = 0.0, {}
     with ctx.workprec(96):
         for people in range(3):
@@ -158,9 +162,26 @@ def test_no_neighbour_is_told_apart_by_cap_and_list_together(relation, mechanism
                     for each in pair:
                         if each not in laws:
                             laws[each] = state_release(terms, each)
-                    here, there = (laws[each] for each in pair)
-                    for output in here.keys() & there.keys():
-                        loss = abs(float((here[output] / there[output]).log().mid()))
-                        assert loss <= float(terms.guarantee.epsilon) + 1e-9, (table, other, output)
-                        largest = max(largest, loss)
-    assert largest > 0.3 * float(terms.guarantee.epsilon)
+                    # What only one of them states is out of reach of the other: without it, divergences are smaller.
+                    common = sorted(laws[pair[0]].keys() & laws[pair[1]].keys(), key=repr)
+                    here, there = (Law(laws[each][output] for output in common) for each in pair)
+                    assert keeps(terms.guarantee, here, there), (table, other)
+                    largest = max(largest, float(np.max(np.abs(here.logs - there.logs))))
+    # A round of range ε has the rho ε²/8. The epsilon that goes with a rho is that of the largest cap.
+    most = 2 if "epsilon" in budget else math.sqrt(8 * float(terms.guarantee.rho))
+    assert largest > 0.3 * most
+
+
+@pytest.mark.parametrize("given", [{}, {"delta": "1e-6"}, {"delta": "1e-6", "without_domain": True}, {"groups": 9}])
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_a_budget_in_rho_is_kept_whichever_cap_is_chosen(given, relation):
+    """The choice has a twentieth of rho, and every list has the rest: together they have almost all, and no more."""
+    asked = {"persons_counted": True, "neighbours": relation, "votes_per_person": "auto", **given}
+    terms = Terms.read("auto", 3, rho="0.1", **asked)
+    assert terms.parameters["rho"] == Fraction(1, 10)
+    assert Fraction("0.0999") < terms.guarantee.rho <= Fraction(1, 10)
+    assert Fraction("0.00499") < terms.private_cap.guarantee.rho <= Fraction("0.005")
+    for each in terms.by_cap.values():
+        rho, _ = find_strongest_rho(each.mechanism.guarantee)
+        assert rho + terms.private_cap.rho <= Fraction(1, 10)
+        assert rho > Fraction("0.0949")

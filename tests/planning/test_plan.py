@@ -188,7 +188,7 @@ def test_the_command_for_a_wish_has_its_epsilon():
 def test_a_limit_is_explained():
     """Beside a command with a limit stands what the limit does to the votes."""
     made = shortlist.plan(STEEP, k=10, epsilon=1, votes_per_person=3, draws=20)
-    assert "This counts at most 3 votes of each person. If many people cast more" in made._repr_html_()
+    assert "This counts at most 3 votes of each person. If many people have more" in made._repr_html_()
     assert "This counts" not in shortlist.plan(STEEP, k=10, epsilon=1, draws=20)._repr_html_()
 
 

@@ -74,7 +74,7 @@ def test_a_run_leaves_trials_figures_verdict_and_report(answer, folder, tmp_path
     drawn = {path.name for path in (output / "figures").iterdir()}
     stems = ("against-beta", "against-beta-ours", "without-sequence-step", "gaps", "one-list", "speed-ups")
     assert drawn == {f"{stem}.{kind}" for stem in stems for kind in ("png", "svg")}
-    assert "| claim of the paper |" in (output / "verdict.md").read_text()
+    assert "\n## Claim 1 (" in (output / "verdict.md").read_text()
     assert '<h2 id="verdict">Verdict</h2>' in (output / "report.html").read_text()
     assert answer(*words, "--report-only")[:2] == (code, out)
     assert count_trials(output) == before

@@ -565,3 +565,17 @@ def test_refuses_a_mechanism_that_may_not_know_families():
 
     with pytest.raises(ParameterError, match="by must go with a mechanism of this library"):
         make(k=None, epsilon=None, mechanism=Mine(k=3, epsilon=1))
+
+
+@pytest.mark.parametrize("more", [{}, {"per": "week"}])
+def test_a_unit_names_no_period_where_persons_are_counted(more):
+    """Only `per` makes the guarantee one for a person in a period, so a record of it says which days it is about."""
+    votes = {"user": [1, 2], "track": ["a", "b"], "day": [date(2026, 8, 31)] * 2}
+    days = {"time": "day", "every": "week", "since": "2026-08-31", "until": "2026-09-06"}
+    asked = {"item": "track", "domain": ["a", "b"], "k": 1, "epsilon": 1}
+    with pytest.raises(
+        ParameterError, match=r"unit must be the word for a whole person, not 'user-week'\.\nHint: .*per="
+    ):
+        select(votes, person="user", **days, **asked, groups_per_person=1, unit="user-week", **more)
+    made = select({"track": ["a"], "n": [9]}, count="n", **asked, unit="user-week")  # the caller says who was counted
+    assert Release.from_json(made.to_json()).guarantee.unit == "user-week"

@@ -86,6 +86,21 @@ def test_every_kind_of_release_states_the_cap(options):
             Publication.from_json(json.dumps({**record, "guarantee": changed}))
 
 
+@pytest.mark.parametrize("options", [{}, {"delta": "1e-6"}, {"weight": "minutes", "max_weight": 30}, FAMILY], ids=str)
+def test_a_budget_in_rho_buys_a_cap_and_a_list(tmp_path, options):
+    """The record states the whole rho, and can be read again; one that states less is refused."""
+    ledger = Ledger.create(tmp_path / "budget.db", epsilon=20, delta="1e-4", accounting="zcdp")
+    release = select(VOTES, **{**ASKED, "epsilon": None, "rho": "0.5", **options}, ledger=ledger)
+    assert release.parameters["votes_per_person"] in CAPS
+    assert release.parameters["rho"] == Fraction(1, 2)
+    assert Fraction("0.499") < release.guarantee.rho <= Fraction(1, 2)
+    assert Publication.from_json(release.to_json()) == release
+    record = release.to_dict()
+    for name, value in (("rho", "0.4"), ("cap_epsilon", "0.1"), ("epsilon", "1")):
+        with pytest.raises(DataError, match="contradict"):
+            Publication.from_json(json.dumps({**record, "parameters": {**record["parameters"], name: value}}))
+
+
 def test_the_quantile_depends_on_the_noise():
     """Without a delta the noise grows faster with the cap, so the cap is smaller."""
     asked = {**ASKED, "epsilon": 100}
@@ -146,7 +161,8 @@ def test_a_changed_cap_is_found():
             "must go with the name of a mechanism",
         ),
         (lambda: select(VOTES, **{**ASKED, "epsilon": None}), "epsilon"),
-        (lambda: select(VOTES, **{**ASKED, "epsilon": None, "rho": 1}), "must go with epsilon, not with rho"),
+        (lambda: select(VOTES, **{**ASKED, "rho": 1}), "epsilon and rho must not both be given"),
+        (lambda: select(VOTES, **{**ASKED, "epsilon": None, "rho": 0}), "rho must be above 0"),
         (lambda: select(VOTES, **{**ASKED, "votes_per_person": "Auto"}), "must be a whole number from 1, not 'Auto'"),
         (lambda: select(VOTES, **{**ASKED, "domain": None}), "delta or domain must be given"),
         (lambda: plan(counts=[5, 3, 1], k=1, epsilon=1, votes_per_person="auto"), "a private cap depends on the votes"),

@@ -30,7 +30,7 @@ from shortlist.votes.source import check_types, read_request
 from shortlist.votes.tallies import Plan, open_votes
 from shortlist.votes.values import choose_exact_type, find_family, make_arrow_column
 
-NUMBERS = itertools.count()
+NUMBERS, TURNS = itertools.count(), itertools.count()
 MOMENT = datetime(2024, 2, 29, 12, 30)
 TICK = timedelta(microseconds=1)
 DOMAINS = {
@@ -476,24 +476,58 @@ def hold_polars(data):
 
 
 def hold_parquet(data, folder):
-    """Two files. In half of the tables, the types of the second are what a writer makes of a row of gaps."""
-    from pyarrow import parquet
+    """Two files, or a dataset of them. In most tables, the second has types that a writer may take from its rows."""
+    from pyarrow import dataset, parquet
 
     table, paths = pa.table(data), [folder / f"{next(NUMBERS)}.parquet" for _ in range(2)]
-    half = len(table) // 2
-    second = {name: infer(column, gaps=len(table) % 2) for name, column in zip(data, table[half:].columns, strict=True)}
+    half, turn = len(table) // 2, next(TURNS)
+    second = {name: rewrite(name, column, turn) for name, column in zip(data, table[half:].columns, strict=True)}
     parquet.write_table(table[:half], paths[0])
     parquet.write_table(pa.table(second), paths[1])
-    return paths
+    return dataset.dataset(paths) if turn % 2 else paths
 
 
-def infer(column, *, gaps):
-    """A column and some gaps, as pandas writes them: whole numbers as floats, gaps alone without a type."""
-    made = pa.concat_arrays([*column.cast(column.type).chunks, pa.nulls(gaps, column.type)])
-    if gaps and made.null_count == len(made):
-        return pa.nulls(len(made))
-    exact = pa.types.is_integer(made.type) and all(abs(each) < 2**53 for each in made.drop_null().to_pylist())
-    return made.cast(pa.float64()) if gaps and exact else made
+def rewrite(name, column, turn):
+    """A column in another type that holds the same values, or as it is."""
+    made = pa.concat_arrays([*column.chunks, pa.nulls(0, column.type)])
+    kinds = list_types(made, matched=name not in ("user", "length"))
+    kind = kinds[(turn // 2 + len(name)) % len(kinds)]
+    return pa.nulls(len(made), kind) if made.null_count == len(made) else made.cast(kind)
+
+
+def list_types(column, *, matched):
+    """The types in which a writer may hold the values of a column: those in which no value is another one.
+
+    Floats and text hold whole numbers with a gap, or beside a value that is none, and a column of gaps has any type.
+    Units and scales are those of single values. Whether a column that is `matched` is refused depends on its family.
+    """
+    types, kind = pa.types, column.type
+    if column.null_count == len(column):
+        return [kind, pa.null(), pa.float64(), *([] if matched else [pa.string(), pa.bool_()])]
+    if types.is_integer(kind):
+        small = all(abs(each) < 2**53 for each in column.drop_null().to_pylist())
+        return [
+            kind,
+            *([pa.float64(), pa.int64()] if small else []),
+            *([] if matched else [pa.decimal128(38, 0), pa.string()]),
+        ]
+    if types.is_decimal(kind):
+        wide = pa.decimal128(38, kind.scale)
+        return [kind, wide, *([pa.decimal128(38, kind.scale + 1)] if kind.precision < 38 else [])]
+    if types.is_timestamp(kind) and kind.unit in ("s", "us"):
+        finer = pa.timestamp({"s": "ms", "us": "ns"}[kind.unit], kind.tz)
+        return [kind, finer] if fits(column, finer) else [kind]
+    if types.is_dictionary(kind) or types.is_string(kind):
+        return [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())]
+    return [kind]
+
+
+def fits(column, kind):
+    """Whether a type holds all values."""
+    try:
+        return bool(column.cast(kind))
+    except pa.ArrowInvalid:
+        return False
 
 
 def hold_duckdb(data, connection):

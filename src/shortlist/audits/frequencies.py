@@ -69,21 +69,40 @@ def check_frequencies(
 ) -> Finding:
     """Draw where the test has the most power, and test the frequencies. `many` draws by `draw_many`."""
     design = choose_design(case, trials, relation=relation, k=k)
-    draws = int(min(max(trials, design.needed), MOST_MORE * trials))
+    draws = limit_draws(trials, design.needed)
     drawn = draw_outputs(case.build(design.k, relation), design.histogram, draws, bits, many=many)
-    p, *others = (find_p_value(drawn, law) for law in (design.right, *design.wrong))
-    off = max(others)
     more = "no number of draws is enough at this epsilon"
     if not math.isinf(design.needed):
         more = f"pass {max(math.ceil(design.needed / MOST_MORE), 2 * trials):,} trials"
+    details = {"histogram": list(design.histogram), "k": design.k}
+    return judge_sample(case, drawn, [design.right, *design.wrong], name=name, more=more, **details)
+
+
+def judge_sample(
+    subject: object,
+    drawn: Sequence[Hashable],
+    laws: Sequence[Mapping[Any, float]],
+    *,
+    name: str = "frequencies",
+    more: str = "pass more trials",
+    **details: Any,
+) -> Finding:
+    """Compare what was drawn with the first law, and with others that are wrong; `more` says what gives more power."""
+    p, *others = (find_p_value(drawn, law) for law in laws)
+    off = max(others)
     said = [
         "as stated",
         "the outputs do not follow the stated law",
         f"too few draws to notice an epsilon that is 30 % off: {more}",
     ]
-    details = {"trials": draws, "histogram": list(design.histogram), "k": design.k, "p": p, "p_30_percent_off": off}
-    seen = f"{draws:,} draws, p = {p:.2g}; {off:.1g} at 30 % off"
-    return Finding.judge(case, name, _reject(p, off), said, seen, **details, threshold=ALARM)
+    details = {"trials": len(drawn), **details, "p": p, "p_30_percent_off": off, "threshold": ALARM}
+    seen = f"{len(drawn):,} draws, p = {p:.2g}; {off:.1g} at 30 % off"
+    return Finding.judge(subject, name, _reject(p, off), said, seen, **details)
+
+
+def limit_draws(trials: int, needed: float) -> int:
+    """Draw as often as is needed, if that is between `trials` and 8 times as often."""
+    return int(min(max(trials, needed), MOST_MORE * trials))
 
 
 def check_independence(case: Case, trials: int, bits: Bits | None = None) -> Finding:
@@ -138,14 +157,19 @@ def _make_design(case: Case, histogram: Histogram, k: int, relation: str, trials
     right, *wrong = (
         case.state(histogram, k, relation, reach=reach, stretch=stretch) for stretch in (Fraction(1), *STRETCHES)
     )
-    rare = _LEAST_EXPECTED / trials
-    entropy = min(_find_entropy(right, law, rare) for law in wrong)
-    cells = 1 + sum(p > rare / MOST_MORE for p in right.values())
-    needed = math.ceil(_find_clear_statistic(cells) / entropy) if entropy > 0 else math.inf
+    needed = count_needed(right, wrong, trials)
     return Design(histogram=histogram, k=k, right=right, wrong=wrong, needed=needed)
 
 
-def _find_entropy(right: Mapping[Output, float], wrong: Mapping[Output, float], rare: float) -> float:
+def count_needed(right: Mapping[Any, float], wrong: Sequence[Mapping[Any, float]], trials: int) -> float:
+    """Count the draws that tell the right law from the wrong ones. What is rare in so many trials is one cell."""
+    rare = _LEAST_EXPECTED / trials
+    entropy = min(_find_entropy(right, law, rare) for law in wrong)
+    cells = 1 + sum(p > rare / MOST_MORE for p in right.values())
+    return math.ceil(_find_clear_statistic(cells) / entropy) if entropy > 0 else math.inf
+
+
+def _find_entropy(right: Mapping[Any, float], wrong: Mapping[Any, float], rare: float) -> float:
     """The entropy of the right law relative to a wrong one, for one draw, with rare outputs as one cell."""
     # A law with another epsilon may have another threshold, below which no output is.
     kept = [(p, q) for output, p in right.items() if min(p, q := wrong.get(output, 0.0)) > rare]

@@ -108,7 +108,9 @@ def enumerate_losses(case: Case, relation: str, *, largest_d: int = 4) -> tuple[
 
     with use_precision(_PRECISION):
         losses = [
-            _compare(state(each.here, each.k), state(each.there, each.k), promises[each.k], listed=case.needs_domain)
+            compare_laws(
+                state(each.here, each.k), state(each.there, each.k), promises[each.k], listed=case.needs_domain
+            )
             for each in pairs
         ]
     finding = _report(case, "privacy loss", relation, list(promises.values()), losses)
@@ -121,7 +123,7 @@ def enumerate_family(case: Case, relation: str) -> Finding:
     pairs = pair_families(_OF_TWO, 2, relation, 2, mechanism.parameters.get("votes_per_person"))  # type: ignore[arg-type]
     state = cache(lambda family: dict(mechanism.state_family(family, reach=_NEAREST)))
     with use_precision(_PRECISION):
-        losses = [_compare(state(here), state(there), mechanism.guarantee) for here, there in pairs]
+        losses = [compare_laws(state(here), state(there), mechanism.guarantee) for here, there in pairs]
     return _report(case, "privacy loss of a family", relation, [mechanism.guarantee], losses)
 
 
@@ -133,7 +135,7 @@ def enumerate_weights(case: Case, relation: str) -> Finding:
     cap = case.options.get("votes_per_person")
     with use_precision(_PRECISION):
         losses = [
-            _compare(state(here), state(there), terms.guarantee)
+            compare_laws(state(here), state(there), terms.guarantee)
             for here in _OF_TWO
             for there in neighbours(here, relation, cap, weight=2)
         ]
@@ -141,11 +143,26 @@ def enumerate_weights(case: Case, relation: str) -> Finding:
 
 
 def _report(case: Case, check: str, relation: str, promises: Sequence[Guarantee], losses: Sequence[Loss]) -> Finding:
+    rho = case.options.get("rho")
+    return report_losses(str(case), check, relation, promises, losses, epsilon=case.epsilon, delta=case.delta, rho=rho)
+
+
+def report_losses(
+    subject: str,
+    check: str,
+    relation: str,
+    promises: Sequence[Guarantee],
+    losses: Sequence[Loss],
+    *,
+    epsilon: Fraction,
+    delta: Fraction = Fraction(0),
+    rho: Fraction | None = None,
+) -> Finding:
     """Report the largest losses beside what is promised, which must be at least what was asked for."""
-    worst, rho = Loss(*map(max, zip(*losses, strict=True))), case.options.get("rho")
+    worst = Loss(*map(max, zip(*losses, strict=True)))
     weaker = any(
-        (each.epsilon > case.epsilon if rho is None else not each.rho or each.rho > rho)
-        or each.delta > case.delta
+        (each.epsilon > epsilon if rho is None else not each.rho or each.rho > rho)
+        or each.delta > delta
         or each.neighbours != relation
         for each in promises
     )
@@ -161,7 +178,7 @@ def _report(case: Case, check: str, relation: str, promises: Sequence[Guarantee]
         words += f"; rho {worst.rho:.4f}, promised {float(promise.rho or 0):.4f}"
         details |= {"rho": worst.rho, "promised_rho": write_exact(promise.rho or Fraction(0))}
     seen = f"{len(losses):,} pairs, {relation}"
-    return Finding.judge(case, check, not worst.broken and not weaker, [f"largest {words}"] * 2, seen, **details)
+    return Finding.judge(subject, check, not worst.broken and not weaker, [f"largest {words}"] * 2, seen, **details)
 
 
 def _has_rho(promise: Guarantee) -> bool:
@@ -206,7 +223,7 @@ def _find_reach(case: Case, relation: str) -> int:
     return reach
 
 
-def _compare(here: Mapping[Any, arb], there: Mapping[Any, arb], promise: Guarantee, *, listed: bool = True) -> Loss:
+def compare_laws(here: Mapping[Any, arb], there: Mapping[Any, arb], promise: Guarantee, *, listed: bool = True) -> Loss:
     """Compare two laws in both directions."""
     both = (_compare_with(*laws, promise, listed=listed) for laws in ((here, there), (there, here)))
     return Loss(*map(max, *both))
@@ -241,9 +258,10 @@ def _compare_with(one: Mapping[Any, arb], other: Mapping[Any, arb], promise: Gua
 def _compare_rho(shared: list[tuple[arb, arb]], floats: FloatArray, promised: Fraction) -> tuple[float, bool]:
     """Compare Σ p^α·q^(1−α) with e^(α(α−1)ρ). Outputs that are not enumerated would make the sum larger."""
     largest, exceeded = 0.0, False
+    logs = np.log(floats)
     for order in _ORDERS:
-        moment = float(floats[:, 0] ** float(1 - order) @ floats[:, 1])
-        seen = math.log(moment) / float(order * (order - 1)) if moment > 0 else 0.0
+        parts = float(1 - order) * logs[:, 0] + logs[:, 1]
+        seen = float(np.logaddexp.reduce(parts)) / float(order * (order - 1))
         if seen > float(promised) * (1 - _SURE):
             total = sum((p * (p / q) ** ball(order - 1) for p, q in shared), arb(0))
             exceeded |= total > ball(order * (order - 1) * promised).exp()

@@ -16,6 +16,7 @@ from typing import Any
 
 from shortlist.atomic_files import write_whole
 from shortlist.audits.cases import Case, Finding, Result, list_cases
+from shortlist.audits.extras import check_extras
 from shortlist.audits.frequencies import check_frequencies, check_independence
 from shortlist.audits.privacy_loss import (
     Pair,
@@ -66,17 +67,18 @@ def audit(
 ) -> AuditReport:
     """Check on this machine that mechanisms do what they promise, and that one person cannot change too much.
 
-    Five checks are made. (1) The exact law is enumerated on small histograms and all their neighbours: the largest
+    Six checks are made. (1) The exact law is enumerated on small histograms and all their neighbours: the largest
     privacy loss is compared with epsilon, or the hockey-stick divergence with delta, and Rényi divergences with rho,
     for one list, for the lists of two groups, and for votes with weights.
     (2) Outputs of the real code are drawn, one by one and many at once, and their frequencies are tested against that
     law and against laws with an epsilon that is 30 % off. (3) Draws are compared with each other. (4) Samples alone
-    bound epsilon from below; the bound must not exceed epsilon. (5) Random tables are counted with and without one
+    bound epsilon from below; the bound must not exceed epsilon. (5) What may be bought beside a list is enumerated and
+    drawn: a private cap, noisy numbers of people, and noisy counts. (6) Random tables are counted with and without one
     hostile person, for a domain and without one, on every engine that is installed.
 
-    `mechanism` is a name, a list of names or an object; without it, all of this library are checked. Of a mechanism
-    that states no law, only (4) is checked, in a black box: what it would show is found by drawing from the mechanism
-    with a larger epsilon.
+    `mechanism` is a name, a list of names or an object; without it, all of this library are checked, and (5). Of a
+    mechanism that states no law, only (4) is checked, in a black box: what it would show is found by drawing from the
+    mechanism with a larger epsilon.
     `trials` is how often each sample draws; checks that need more draw up to 8 times as often. A check that could not
     have noticed an error is `not decided`, and then the audit is, too. Without `bits`, the operating system's
     randomness is used.
@@ -89,13 +91,16 @@ def audit(
         raise ParameterError(f"`trials` must be a whole number from {_FEWEST} to {_MOST}", f"not {quote(trials)}")
     cases = list_cases(mechanism, epsilon)
     findings: list[Finding] = []
-    for case in cases:
+    checks = [(str(case), check_case(case, trials, bits, progress)) for case in cases]
+    if mechanism is None:
+        checks.append(("what is bought beside a list", check_extras(trials, bits, progress)))
+    for subject, found in checks:
         try:
-            for finding in check_case(case, trials, bits, progress):
+            for finding in found:
                 findings.append(finding)
         except Exception as error:  # a mechanism that breaks down fails
-            found = f"the mechanism broke down ({type(error).__name__})"
-            findings.append(Finding(subject=str(case), check="drawing", result=Result.FAIL, found=found))
+            text = f"it broke down ({type(error).__name__})"
+            findings.append(Finding(subject=subject, check="drawing", result=Result.FAIL, found=text))
     if tables:
         findings += check_tables(progress)
     return AuditReport(

@@ -69,7 +69,7 @@ def _print_paragraph(text: str, *, indent: str) -> None:
         WHAT,
         mechanism=Option(
             "NAME | Check this mechanism only; may be repeated. [default: all that may make secure releases, "
-            "and tables]",
+            "what is bought beside a list, and tables]",
             kind=list[str],
             complete=complete_mechanism,
         ),

@@ -8,9 +8,11 @@ borders. Otherwise `quantile` finds it with ball arithmetic, at rising precision
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from operator import methodcaller
 from typing import Protocol, Self, TypeVar
 
@@ -21,7 +23,7 @@ from numpy.typing import NDArray
 from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.balls import enclose_exp_minus, use_precision
 from shortlist.exact.bits import Bits
-from shortlist.exact.uniform import Uniform
+from shortlist.exact.uniform import Uniform, draw_below
 
 
 class Cell(Protocol):
@@ -133,6 +135,20 @@ def quantile(number: Uniform, cells: Sequence[AnyCell]) -> AnyCell:
             return cells[hits[0]]
         else:
             cells = [*cells[: hits[0]], *parts, *cells[hits[0] + 1 :]]
+
+
+def choose_by_loss(losses: Sequence[int] | IntArray, rate: Fraction, bits: Bits) -> int:
+    """Choose one of some losses, in any order, with probability proportional to e^(−rate · loss). Return its place.
+
+    >>> from shortlist.exact.bits import SeededBits
+    >>> choose_by_loss([2000, 0, 1000], Fraction(1), SeededBits(1))
+    1
+    """
+    beyond = np.asarray(losses) - np.min(losses)
+    rising = np.sort(beyond).tolist()
+    everything = LossRange(rate=rate, count=partial(bisect_right, rising), first=0, last=rising[-1])
+    chosen = quantile(Uniform(bits), [everything])  # all that have one loss
+    return int(np.flatnonzero(beyond == chosen.first)[draw_below(chosen.members, bits)])
 
 
 def refine(

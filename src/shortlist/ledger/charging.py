@@ -370,7 +370,13 @@ class Ledger:
         if release.ledger != self.id:
             raise LedgerError("the record must be charged to this ledger", "it names another one")
         number = release.charge
-        found = self._run(lambda transaction: next(read_charges(transaction, self.budget, only=number), None))
+
+        def find(transaction: Transaction) -> Charge | None:
+            # A larger number may be larger than those that a database knows.
+            known = number <= find_last(transaction)
+            return next(read_charges(transaction, self.budget, only=number), None) if known else None
+
+        found = self._run(find)
         if found is None:
             raise LedgerError(
                 "the record must name a charge of this ledger",

@@ -263,7 +263,8 @@ def refuse_other_times(transaction: Transaction, times: Row) -> None:
     raise ParameterError(
         f"`time` must name a column of {other['time_kind']}, as in earlier charges of this ledger",
         f"not of {times['time_kind']}; a vote near midnight could be charged to two periods",
-        hint="cast the column to the same type in all tables, by a view or a query, or use another ledger",
+        hint="cast the column to the same type in all tables, by a view, a query or the schema of an Arrow table (a "
+        "pandas frame or a dict has values of any type), or use another ledger",
     )
 
 

@@ -16,6 +16,7 @@ from shortlist.errors import ParameterError
 from shortlist.mechanisms.mechanism import Mechanism, Prepared, SimpleMechanism, check_names
 from shortlist.near_names import PARAMETERS
 from shortlist.privacy.numbers import quote
+from shortlist.safe_text import is_words
 
 if TYPE_CHECKING:  # the classes of the list below, for checkers of types
     from importlib.metadata import EntryPoint
@@ -191,11 +192,11 @@ def _load(registered: EntryPoint) -> type[Mechanism]:
 
 def _check_name(kind: type[Mechanism]) -> None:
     name = getattr(kind, "name", None)
-    if not isinstance(name, str) or (name in HOMES and not is_own(kind)):
+    if not is_words(name) or (name in HOMES and not is_own(kind)):
         raise ParameterError(
             f"{kind.__name__} must have a name of its own",
             "it has none" if name is None else f"not {quote(name)}",
-            hint=f'write name = "my-mechanism" in class {kind.__name__}',
+            hint=f'write name = "my-mechanism" in class {kind.__name__}: a word, or a few',
         )
 
 

@@ -14,7 +14,8 @@ from shortlist.exact.bits import Bits
 from shortlist.mechanisms import stated
 from shortlist.mechanisms.peel import PeelLevels, PeelRun
 from shortlist.privacy import Guarantee, Neighbours
-from shortlist.privacy.numbers import quote
+from shortlist.privacy.numbers import LARGEST_EPSILON, quote
+from shortlist.privacy.zcdp import find_largest_epsilon
 from shortlist.profile import Profile
 
 CAPS = (
@@ -59,11 +60,22 @@ class PrivateCap:
 
     @classmethod
     def share(
-        cls, epsilon: Fraction, *, neighbours: Neighbours, delta: object = None, without_domain: bool = False
+        cls,
+        epsilon: Fraction | None = None,
+        *,
+        rho: Fraction | None = None,
+        neighbours: Neighbours,
+        delta: object = None,
+        without_domain: bool = False,
     ) -> PrivateCap:
-        """Take the share of epsilon, and the quantile for the noise that these public parameters allow."""
+        """Take the share of epsilon, or of rho, and the quantile for the noise that these public parameters allow."""
         noise = "threshold" if without_domain else "scale" if delta is None else "root"
-        return cls(epsilon=epsilon * SHARE, quantile=_QUANTILES[noise], neighbours=neighbours)
+        if rho is not None:
+            share = find_largest_epsilon(_find_rho, rho * SHARE, most=LARGEST_EPSILON)
+        else:
+            assert epsilon is not None
+            share = epsilon * SHARE
+        return cls(epsilon=share, quantile=_QUANTILES[noise], neighbours=neighbours)
 
     @property
     def caps(self) -> tuple[int, ...]:
@@ -73,7 +85,12 @@ class PrivateCap:
     @property
     def guarantee(self) -> Guarantee:
         """What the choice promises, on top of the list."""
-        return Guarantee(epsilon=self.epsilon, rho=self.epsilon**2 / 8, neighbours=self.neighbours)
+        return Guarantee(epsilon=self.epsilon, rho=self.rho, neighbours=self.neighbours)
+
+    @property
+    def rho(self) -> Fraction:
+        """ε²/8."""
+        return _find_rho(self.epsilon)
 
     @property
     def rate(self) -> Fraction:
@@ -104,3 +121,8 @@ class PrivateCap:
         n = 1 / (1 - self.quantile)
         rate = self.epsilon / (2 * n if self.neighbours == "add-remove" else 2 * n + 2)
         return stated.exponential(self.find_misses(exceeding), rate)
+
+
+def _find_rho(epsilon: Fraction) -> Fraction:
+    """ε²/8: the rho of one round of range ε."""
+    return epsilon**2 / 8

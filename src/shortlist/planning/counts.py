@@ -268,8 +268,10 @@ def read_count_files(files: Any, *, item: str, count: str, by: Sequence[str] = (
     if sum(map(len, groups.values())) < len(table[-1]):
         raise DataError(
             f"{_TABLE} must name each item once" + (" in each group" if by else ""),
-            "some items have several rows, as in a table of votes",
-            hint="count the votes of each item first; `like='zipf'` plans without any data",
+            "some items have several rows, as in a table of votes" + ("" if by else " or of several groups"),
+            hint="count the votes of each item first"
+            + ("" if by else ", or name the columns of the groups by `by`")
+            + "; `like='zipf'` plans without any data",
         )
     items = len({name for each in groups.values() for name in each})
     return _collect(groups.values() or [{}], f"the counts in column {count!r}", family=bool(by), items=items)

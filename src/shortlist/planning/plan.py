@@ -113,7 +113,7 @@ class Plan:
         """What the limits in the command mean, and which were tried."""
         best, notes = self.forecasts[0], list[str]()
         if limits := best.constraints.limits:
-            notes.append(f"This counts at most {limits}. If many people cast more, their other votes are not counted.")
+            notes.append(f"This counts at most {limits}. If many people have more, their other votes are not counted.")
         if trials := self.tried.get(best.name):
             parts = [
                 f"{each.constraints.limits.removesuffix(' of each person')} {each.recall.mean:.2f}" for each in trials

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 
 from shortlist.errors import ParameterError
 from shortlist.privacy.numbers import Choice, Real, read_rational, write_rounded_up
+from shortlist.safe_text import is_words
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
 
 _LARGE_FACTOR = 100
 _LARGEST_POWER = 14
-_LONGEST_UNIT = 40
 _ROUNDED = 2.0**-40
 """More than a few roundings, as a share of a number."""
 
@@ -162,14 +162,9 @@ def _write_factor(epsilon: Fraction) -> str:
     return f"{math.ceil(factor):,}" if factor > _LARGE_FACTOR else f"{math.ceil(factor * 100) / 100:g}"
 
 
-def is_unit(unit: object) -> bool:
-    """Whether a text is a word or a few words, which can be repeated in sentences."""
-    return isinstance(unit, str) and unit.replace(" ", "").replace("-", "").isalnum() and len(unit) <= _LONGEST_UNIT
-
-
 def check_unit(unit: object) -> None:
     """Refuse a unit that cannot name whom a guarantee protects. It is repeated in sentences, so it can hold none."""
-    if not is_unit(unit):
+    if not is_words(unit):
         raise ParameterError(
             "`unit` must be a word for whom the guarantee protects, such as person, of at most 40 letters"
         )

@@ -19,7 +19,7 @@ from shortlist.exact.bits import Bits, is_secure, read_bits
 from shortlist.ledger import refuse_uncharged
 from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism, Prepared
 from shortlist.near_names import show_options
-from shortlist.periods import Period, Span, read_span
+from shortlist.periods import Period, Span, name_unit, read_span
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, read_whole
 from shortlist.profile import NO_PICKS, Picks
@@ -183,9 +183,9 @@ def select(
     Privacy: `epsilon` is read as the exact rational that was written. In its place, `rho` (zCDP) is for many lists
     under one budget. `delta` allows a failure probability. `ordered=False` leaves out the order. With
     `votes_per_person`, at most that many items of each person count; which ones depends only on that person's own
-    votes. With "auto", a twentieth of epsilon chooses that number privately, near a quantile of the votes per person,
-    and the release states it (docs/parameters.md). `neighbours` is "add-remove" or "replace", and `unit` is the word
-    for one person in the guarantee.
+    votes. With "auto", a twentieth of epsilon or rho chooses that number privately, near a quantile of the votes per
+    person, and the release states it (docs/parameters.md). `neighbours` is "add-remove" or "replace", and `unit` is the
+    word for one person in the guarantee.
 
     Accuracy: `mechanism` is a name, with `beta`, `k_bar` or `noise` for the mechanisms that have them, or a mechanism
     object, which carries all parameters of its own. `assess` is an epsilon on top, for a bound on the error that uses
@@ -223,8 +223,8 @@ def select(
     columns = source["by"] + (() if span is None or span.every is None else (str(span.every),))
     if source["weight"] is not None and options.get("weight_unit") is None:
         options["weight_unit"] = source["weight"].replace("_", " ")
+    options["unit"] = name_unit(options.get("unit", "person"), span, persons_counted=count is None)
     if span is not None:
-        options["unit"] = span.name_unit(options.get("unit", "person"))
         days["period"] = days["period"] and str(Period.read(days["period"]))
     known = {"persons_counted": count is None, "without_domain": source["domain"] is None}
     read_terms = partial(Terms.read, mechanism, k, epsilon, **known, **options)

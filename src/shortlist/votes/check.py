@@ -14,9 +14,16 @@ from typing import Any
 from shortlist.errors import Dialect, write_python
 from shortlist.periods import read_span
 from shortlist.safe_text import escape
-from shortlist.votes.dialects import DUCKDB, Column
+from shortlist.votes.dialects import DUCKDB
 from shortlist.votes.domain import Domain
-from shortlist.votes.duckdb import Views, Workspace, write_count_reader, write_person_text
+from shortlist.votes.duckdb import (
+    Views,
+    Workspace,
+    leave_out_misfits,
+    write_count_reader,
+    write_person_text,
+    write_shown,
+)
 from shortlist.votes.failures import register_engine, strip_context, translate_errors
 from shortlist.votes.libraries import pa
 from shortlist.votes.matching import can_match, make_key_table
@@ -295,44 +302,46 @@ def check(
     with plan.source.explain_failures(), register_engine(workspace.connection.interrupt):
         # Weights are shown as they are, before they are cut.
         read, fill = replace(request, max_weight=LARGEST_WEIGHT), partial(_fill, workspace.connection, votes_table)
-        family = plan.source.read_rows(plan.described, read, lambda rows: fill(rows, read))
+        families = plan.source.read_rows(plan.described, read, lambda rows: fill(rows, read))
     # From here on, no macro of a database file that was read can have the name of a function.
     workspace.connection.execute("USE memory")
     progress("Looking for causes")
     with translate_errors(VOTES), register_engine(workspace.connection.interrupt):
-        return _describe_rows(workspace, votes_table, request, family, show_values=show_values)
+        return _describe_rows(workspace, votes_table, request, families, show_values=show_values)
 
 
-def _fill(connection: Any, table: str, rows: TypedRows, request: Request) -> Family | None:
-    """Match every row and keep it in a new table; return the family of the items if they have one.
+def _fill(connection: Any, table: str, rows: TypedRows, request: Request) -> list[Family]:
+    """Match every row and keep it in a new table; return the families of the items, as far as types tell.
 
-    `row` is that of the domain; `written` is the item as text, where it matched no row; `count` is what the value in
-    the column of persons or counts is as a count; `weight` is 1 if there are no weights; `period` is 0 if there is no
-    time, and NULL outside the range; `group_number` is NULL for a row of no group, and 0 or the period without groups.
+    `row` is that of the domain; `written` is the item as text, where it matched no row, and `readable` says whether it
+    has the form of the domain; `count` is what the value in the column of persons or counts is as a count; `weight` is
+    1 if there are no weights; `period` is 0 if there is no time, and NULL outside the range; `group_number` is NULL for
+    a row of no group, and 0 or the period without groups.
     """
-    kinds = '"row" BIGINT, written VARCHAR, missing BOOLEAN, person VARCHAR, "count" BIGINT, weight BIGINT, '
+    assert request.domain is not None
+    kinds = '"row" BIGINT, written VARCHAR, readable BOOLEAN, missing BOOLEAN, person VARCHAR, "count" BIGINT, '
+    kinds += "weight BIGINT, period BIGINT, group_number BIGINT"
     # Replaced: a file with bad lines is read a second time.
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE {table} ({kinds}period BIGINT, group_number BIGINT)")
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE {table} ({kinds})")
     with Views(connection) as views:
         for part in rows.parts:
-            columns, item, other = dict(part.columns), part.columns["item"], part.columns["other"]
+            item, other = part.columns["item"], part.columns["other"]
             taken = {
-                "written": "CAST(v.item AS VARCHAR)",
+                "written": write_shown(item),
                 "missing": f"NOT {DUCKDB.is_present(item.value, item.kind)}",
                 "person": f"CASE WHEN {DUCKDB.is_present(other.value, other.kind)} THEN {write_person_text(other)} END",
-                "count": "v.other_count" if "other_count" in columns else write_count_reader(other),
+                "count": "v.other_count" if "other_count" in part.columns else write_count_reader(other),
                 "weight": "CAST(1 AS BIGINT)",
             }
-            if "item_written" in columns:
+            if "item_written" in part.columns:
                 taken |= {"written": "v.item_written", "missing": "v.item_written IS NULL"}
-            for role, public in request.match():
-                family = columns[role].family
-                if family is not None and not can_match(public.family, family):
-                    columns[role] = Column(value="CAST(NULL AS BIGINT)", kind="BIGINT")
-            found = views.match(replace(part, columns=columns), request, taken=taken)
+            matched = views.match(leave_out_misfits(part, request), request, taken=taken)
             written = "CASE WHEN item IS NULL THEN written END"
-            found.project(f'item, {written}, missing, person, "count", weight, period, group_number').insert_into(table)
-    return next((part.columns["item"].family for part in rows.parts if part.columns["item"].family is not None), None)
+            readable = _write_readable_test(request.domain.family, item.family)
+            columns = f'item, {written}, {readable}, missing, person, "count", weight, period, group_number'
+            matched.project(columns).insert_into(table)
+    families = dict.fromkeys(part.columns["item"].family for part in rows.parts)
+    return [family for family in families if family is not None]
 
 
 # The numbers of a check, from a table of all rows
@@ -354,13 +363,12 @@ _LARGEST_SHARE = 0.5
 
 
 def _describe_rows(
-    workspace: Workspace, table: str, request: Request, family: Family | None, *, show_values: bool
+    workspace: Workspace, table: str, request: Request, families: Sequence[Family], *, show_values: bool
 ) -> Check:
     """Count the rows of the table by what became of them."""
     connection, domain = workspace.connection, request.domain
     pairs, cells, unmatched = (invent_name() for _ in range(3))
     assert domain is not None
-    readable = _write_readable_test(domain.family, family)
     # Without weights, a person gives 1 to a cell, whatever the number of rows.
     votes = "coalesce(sum(counts), 0)" if request.counted else f"sum(least(n, {request.max_weight}))"
     connection.execute(
@@ -388,8 +396,8 @@ def _describe_rows(
         rows="count(*)",
         without_person="count(*) FILTER (person IS NULL)",
         without_item="count(*) FILTER (person IS NOT NULL AND missing)",
-        unreadable=f"count(*) FILTER ({_FAILED} AND NOT {readable})",
-        not_in_domain=f"count(*) FILTER ({_FAILED} AND {readable})",
+        unreadable=f"count(*) FILTER ({_FAILED} AND NOT readable)",
+        not_in_domain=f"count(*) FILTER ({_FAILED} AND readable)",
         matched=f"count(*) FILTER ({_MATCHED})",
     )
     voted = _ask(
@@ -410,7 +418,7 @@ def _describe_rows(
         causes=_find_causes(connection, unmatched, domain),
         domain_size=domain.d,
         domain_type=str(domain.family),
-        votes_type=str(family or "values of any type"),
+        votes_type=" and ".join(families) or "values of any type",
         family=_describe_groups(connection, table, request) if several else None,
         weights=None if request.weight is None else _describe_weights(connection, table, pairs, request.max_weight),
     )

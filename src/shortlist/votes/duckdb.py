@@ -13,22 +13,22 @@ import shutil
 import stat
 import tempfile
 import weakref
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
-from shortlist.errors import DataError, ParameterError
+from shortlist.errors import ParameterError
 from shortlist.privacy.numbers import quote
 from shortlist.safe_text import escape_surrogates
 from shortlist.votes.dialects import DUCKDB, NO_COUNT, Column
 from shortlist.votes.failures import end_in, register_engine, translate_errors
 from shortlist.votes.files import OpenedFiles, open_files, write_float
 from shortlist.votes.libraries import compute, datasets, duckdb, pa
-from shortlist.votes.matching import Lookup, make_key_table
+from shortlist.votes.matching import Lookup, can_match, make_key_table
 from shortlist.votes.queries import READABLE, Query, invent_name, quote_text, refuse_sql, strip_query
 from shortlist.votes.source import (
     Choose,
@@ -47,8 +47,9 @@ from shortlist.votes.source import (
     name_roles,
     scatter_counts,
 )
-from shortlist.votes.times import MomentLookup
+from shortlist.votes.times import MOMENTS, MomentLookup
 from shortlist.votes.values import (
+    DIGITS,
     LARGEST_FLOAT,
     Family,
     choose_exact_type,
@@ -119,14 +120,18 @@ class Workspace:
 
     def count(self, table: Table, request: Request) -> Tally | FamilyTally:
         """Count the votes of a table of `item` and `other`."""
-        connection = self.connection
-        with closing(table.batches), register_engine(connection.interrupt):
-            # DuckDB takes a stream for one row, and would keep all votes in memory in place of the keys.
-            connection.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
+        with closing(table.batches), self.read_streams():
+            return count_rows(self, self.connection, self.open_table(table, request), request)
+
+    @contextmanager
+    def read_streams(self) -> Iterator[None]:
+        """Read streams of Arrow. DuckDB takes one for one row, and would keep all votes in memory, not the keys."""
+        with register_engine(self.connection.interrupt):
+            self.connection.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
             try:
-                return count_rows(self, connection, self.open_table(table, request), request)
+                yield
             finally:
-                connection.execute("RESET disabled_optimizers")
+                self.connection.execute("RESET disabled_optimizers")
 
     def open_table(self, table: Table, request: Request | None = None, *, checked: bool = False) -> TypedRows:
         """Open a table as a relation. Without a request, its columns have types."""
@@ -212,23 +217,31 @@ def _remove_left_folders() -> None:
 _WHOLE = re.compile(r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER")
 _WHOLE_TEXT = "^[+-]?[0-9]{1,19}$"
 _LARGEST = LARGEST_FLOAT - 1
+_GAPS = '"NULL"'
+"""The type of a column of gaps."""
+_NUMBERED = {Family.BOOLEAN: ("61", 2), Family.DATE: ("63", 8), Family.TIME: ("64", 16)}
+_NUMBERED |= {Family.NAIVE: ("65", 16), Family.AWARE: ("66", 16)}
+"""The marks of `values.write_item`, and the digits of the number behind each, both in base 16."""
+_MOST = 10**DIGITS
+_BEFORE_1970 = 62_135_596_800_000_000
+"""The microseconds from the year 1 to 1970."""
 _VIEW = invent_name()
 """What votes under limits are called in a query. DuckDB 1 makes a temporary view of that name."""
 
 
 def count_rows(workspace: Workspace, connection: Any, rows: TypedRows, request: Request) -> Tally | FamilyTally:
     """Count votes in the connection that has them; without a domain, the workspace keeps the groups."""
-    domain, families = request.domain, {part.columns["item"].family for part in rows.parts} - {None}
+    domain = request.domain
     with Views(connection) as views:
-        counted = count_groups(match_rows(views, rows, request), request)
+        matched, family = match_rows(views, rows, request)
+        counted = count_groups(matched, request)
         if domain is not None and request.groups is None and not request.caps:
             found = counted.fetchnumpy()
             check_counts(found["votes"].tolist())
             return LocalTally(domain, scatter_counts(found["item"], found["votes"], d=domain.d))
         if connection is not workspace.connection:
             counted = workspace.connection.from_arrow(_open_stream(counted))
-        family = Family.INTEGER if domain is not None or Family.FLOAT in families else next(iter(families), None)
-        return keep_groups(workspace, counted, family, request)
+        return keep_groups(workspace, counted, family if domain is None else Family.INTEGER, request)
 
 
 class Views:
@@ -265,32 +278,61 @@ class Views:
         return rows.relation.query(view, sql)
 
 
-def match_rows(views: Views, rows: TypedRows, request: Request) -> Any:
-    """Put numbers in place of the values that are public. Votes for anything else are dropped.
+def match_rows(views: Views, rows: TypedRows, request: Request) -> tuple[Any, Family | None]:
+    """Put numbers in place of the values that are public, and tell the family of the items. Other votes are dropped.
 
-    Where persons have several types, each is written as the text that it has in all of them.
+    Where persons have several types, each is written as the text that it has in all of them. Without a domain, items of
+    several types are written as `write_item` does, and have no family.
     """
-    kinds = {part.columns["other"].kind for part in rows.parts}
-    several, united = len(kinds) > 1 and not {"FLOAT", "DOUBLE"}.isdisjoint(kinds), None
-    for part in rows.parts:
+    parts = [leave_out_misfits(part, request) for part in rows.parts]
+    parts = [_round_items(part) for part in parts] if request.domain is None else parts
+    items, persons = ({part.columns[role].kind for part in parts} - {_GAPS} for role in ("item", "other"))
+    as_bytes = request.domain is None and len(items) > 1
+    as_text = len(persons) > 1 and not all(map(_WHOLE.fullmatch, persons))
+    united = None
+    for part in parts:
         item, other = part.columns["item"], part.columns["other"]
         taken = {name: f"v.{name}" for name in part.columns if name.endswith("_text")} | {"other": other.value}
         if request.counted:
             taken["other"] = write_count_reader(other)
-        elif several:
+        elif as_text:
             taken |= {"other": write_person_text(other), "other_text": DUCKDB.write_text(other.value, other.kind)}
-        if request.domain is None and item.family == Family.FLOAT:
-            # A gap makes floats of whole numbers. Larger floats stand for several whole numbers.
-            whole = (
-                f"{item.value} = system.main.trunc({item.value}) AND {item.value} BETWEEN -{_LARGEST} AND {_LARGEST}"
-            )
-            item = replace(item, value=f"CASE WHEN {whole} THEN CAST({item.value} AS BIGINT) END")
-            part = replace(part, columns={**part.columns, "item": item})
-        where = [f"({item.value}) IS NOT NULL", DUCKDB.is_present(other.value, other.kind)]
+        if as_bytes:
+            taken["item_text"] = DUCKDB.write_text(item.value, item.kind)
+            written = Column(value=write_item_bytes(item), kind="BLOB")
+            part = replace(part, columns={**part.columns, "item": written})
+        where = [f"({part.columns['item'].value}) IS NOT NULL", DUCKDB.is_present(other.value, other.kind)]
         found = views.match(part, request, taken=taken, where=where)
         found = found.project(", ".join(sorted(found.columns)))
         united = found if united is None else united.union(found)
-    return united
+    families = [part.columns["item"].family for part in parts if part.columns["item"].kind != _GAPS]
+    return united, None if as_bytes else next(iter(families), Family.OTHER)
+
+
+def leave_out_misfits(rows: TypedRows, request: Request) -> TypedRows:
+    """The rows of one file with gaps in place of the columns of which no value can count, by their types."""
+    columns, public = dict(rows.columns), dict(request.match())
+    for role, column in rows.columns.items():
+        family = column.family
+        misfit = role in public and family is not None and not can_match(public[role].family, family)
+        misfit |= role in request.moments and family not in (None, *MOMENTS)
+        misfit |= role == "item" and request.domain is None and family == Family.OTHER
+        misfit |= role == "other" and not request.counted and _NEVER_PERSONS.search(column.kind) is not None
+        if misfit:
+            columns[role] = Column(value="NULL", kind=_GAPS)
+    return replace(rows, columns=columns)
+
+
+def _round_items(rows: TypedRows) -> TypedRows:
+    """The rows of one file, whose items are whole numbers where they are floats, because a gap makes floats of them."""
+    item = rows.columns["item"]
+    if item.family != Family.FLOAT:
+        return rows
+    # Larger floats stand for several whole numbers.
+    whole = f"{item.value} = system.main.trunc({item.value}) AND {item.value} BETWEEN -{_LARGEST} AND {_LARGEST}"
+    value = f"CASE WHEN {whole} THEN CAST({item.value} AS BIGINT) END"
+    rounded = Column(value=value, kind="BIGINT", arrow=pa.int64(), family=Family.INTEGER)
+    return replace(rows, columns={**rows.columns, "item": rounded})
 
 
 def count_groups(plain: Any, request: Request) -> Any:
@@ -310,11 +352,58 @@ def count_groups(plain: Any, request: Request) -> Any:
 
 
 def write_person_text(column: Column) -> str:
-    """The SQL of a person as text. Equal numbers have one text, whatever their types."""
-    value = column.value
-    return (
-        write_float(f"CAST({value} AS DOUBLE)") if column.kind in ("FLOAT", "DOUBLE") else f"CAST({value} AS VARCHAR)"
-    )
+    """The SQL of a person as text. Equal numbers and equal times have one text, whatever their types."""
+    value, kind, text = column.value, column.kind, write_shown(column)
+    if kind in ("FLOAT", "DOUBLE"):
+        return write_float(f"CAST({value} AS DOUBLE)")
+    if column.family == Family.AWARE and re.fullmatch("TIMESTAMP(_.*)?", kind):
+        return f"{text} || '+00'"
+    trimmed = f"system.main.rtrim(system.main.rtrim({text}, '0'), '.')"
+    return trimmed if re.fullmatch(r"DECIMAL\(.*,[1-9]\d*\)", kind) else text
+
+
+def write_shown(column: Column) -> str:
+    """The SQL of a value as text. DuckDB fails on times that no clock and no calendar has: they have a text of ours."""
+    value, kind = column.value, column.kind
+    text = f"CAST({value} AS VARCHAR)"
+    if kind == "TIME":
+        number = f"CAST(system.main.epoch_us({value}) AS VARCHAR)"
+        return f"CASE WHEN {DUCKDB.is_held(value, Family.TIME)} THEN {text} ELSE {number} END"
+    if kind in ("TIMESTAMP_S", "TIMESTAMP_MS"):
+        return f"coalesce(CAST(TRY_CAST({value} AS TIMESTAMP) AS VARCHAR), CAST(system.main.hash({value}) AS VARCHAR))"
+    return text
+
+
+def write_item_bytes(column: Column) -> str:
+    """The SQL of an item as `values.write_item` writes it, NULL for what Python cannot hold."""
+    (item, held), family = clean_item(column.value, column.kind, column.family), column.family
+    mark, width, digits = *_NUMBERED.get(family or Family.OTHER, ("62", 34)), ""
+    if family in (Family.TEXT, Family.BYTES):
+        code = item if family == Family.BYTES else f"system.main.encode({item})"
+        return f"CASE WHEN {held} THEN CAST('{'gh'[family == Family.BYTES]}' AS BLOB) || {code} END"
+    if family == Family.BOOLEAN:
+        number = f"CAST({item} AS INTEGER)"
+    elif family == Family.DATE:
+        number = f"({item} - DATE '0001-01-01' + 1)"
+    elif family == Family.TIME:
+        number = f"system.main.epoch_us({item})"
+    elif family in (Family.NAIVE, Family.AWARE):
+        number = f"(system.main.epoch_us({item}) + {_BEFORE_1970})"
+    else:
+        below = f"CASE WHEN {item} < system.main.trunc({item}) THEN 1 ELSE 0 END"
+        whole = f"(CAST(system.main.trunc({item}) AS HUGEINT) - {below})"
+        # The sum of both has no place in a HUGEINT.
+        number = (
+            f"CASE WHEN {whole} < 0 THEN CAST({_MOST} + {whole} AS UHUGEINT) ELSE "
+            f"CAST({_MOST} AS UHUGEINT) + CAST({whole} AS UHUGEINT) END"
+        )
+        rest = f"system.main.rtrim(system.main.split_part(CAST({item} AS VARCHAR), '.', 2), '0')"
+        # Behind the whole part below, a negative number has what its digits lack of 1.
+        lacking = f"system.main.translate({rest}[:-2], '0123456789', '9876543210')"
+        lacking += f" || system.main.translate({rest}[-1], '123456789', '987654321')"
+        digits = f" || system.main.encode(CASE WHEN {below} = 1 THEN {lacking} ELSE {rest} END)"
+    code = f"system.main.lpad(system.main.hex(CAST({number} AS UHUGEINT)), {width}, '0')"
+    return f"CASE WHEN {held} THEN system.main.unhex('{mark}' || {code}){digits} END"
 
 
 def write_count_reader(column: Column) -> str:
@@ -336,24 +425,11 @@ def keep_groups(workspace: Workspace, counted: Any, family: Family | None, reque
     Items without a family are bytes that `write_item` wrote. Items that Python cannot hold are left out.
     """
     connection, table = workspace.connection, invent_name()
-    kind = str(counted.types[counted.columns.index("item")])
-    item, condition = "item", DUCKDB.is_held("item", family)
-    if family == Family.OTHER or kind == '"NULL"':  # a column of gaps
-        item, condition = "CAST(NULL AS INTEGER)", "false"
-    elif family == Family.TEXT:
-        item = f"TRY(system.main.decode({'item' if kind == 'BLOB' else 'system.main.encode(item)'}))"
-    elif kind.endswith("_NS"):
-        item = "CASE WHEN system.main.epoch_ns(item) % 1000 = 0 THEN item END"
-    if kind.startswith("TIMESTAMP_"):
-        item = f"TRY_CAST({item} AS TIMESTAMP)"
-    elif kind == "TIMESTAMPTZ_NS":
-        item = f"TRY_CAST({item} AS TIMESTAMPTZ)"
-    if family == Family.AWARE and re.fullmatch("TIMESTAMP(_.*)?", kind):  # a stream holds instants as times in UTC
-        condition = DUCKDB.is_held("item", Family.NAIVE)
+    item, held = clean_item("item", str(counted.types[counted.columns.index("item")]), family)
     with register_engine(connection.interrupt):
         numbers = [name for name in counted.columns if name not in request.cell]
         columns = [*request.cell[:-1], f"{item} AS item", *(f"CAST({each} AS BIGINT) AS {each}" for each in numbers)]
-        clean = counted.project(", ".join(columns)).filter(condition)
+        clean = counted.filter(held).project(", ".join(columns))
         kinds = ", ".join(f"{name} {kind}" for name, kind in zip(clean.columns, clean.types, strict=True))
         connection.execute(f"CREATE TEMP TABLE {table} ({kinds})")
         clean.insert_into(table)
@@ -367,6 +443,24 @@ def keep_groups(workspace: Workspace, counted: Any, family: Family | None, reque
     if family == Family.AWARE:
         return make_tally(DUCKDB, ask, request, write=lambda item: write_item(item.replace(tzinfo=UTC)))
     return make_tally(DUCKDB, ask, request, write=write_item if family is not None else bytes)
+
+
+def clean_item(item: str, kind: str, family: Family | None) -> tuple[str, str]:
+    """The SQL of an item in a type that Python holds, and whether Python can hold it."""
+    if family == Family.OTHER or kind == _GAPS:
+        return "CAST(NULL AS INTEGER)", "false"
+    held = family
+    if family == Family.TEXT:
+        item = f"TRY(system.main.decode({item if kind == 'BLOB' else f'system.main.encode({item})'}))"
+    elif kind.endswith("_NS"):
+        item = f"CASE WHEN system.main.epoch_ns({item}) % 1000 = 0 THEN {item} END"
+    if kind.startswith("TIMESTAMP_"):
+        item = f"TRY_CAST({item} AS TIMESTAMP)"
+    elif kind == "TIMESTAMPTZ_NS":
+        item = f"TRY_CAST({item} AS TIMESTAMPTZ)"
+    if family == Family.AWARE and re.fullmatch("TIMESTAMP(_.*)?", kind):  # a stream holds instants as times in UTC
+        held = Family.NAIVE
+    return item, DUCKDB.is_held(item, held)
 
 
 def list_columns(answer: Any) -> list[Any]:
@@ -410,9 +504,9 @@ def _describe_relation(plain: Any) -> Description:
     """Describe a relation of `item`, `other` and further columns by its types. A column of gaps has no family."""
     names, is_null = [name for name in plain.columns if name != "other"], pa.types.is_null
     found = plain.project(", ".join(names)).limit(0).to_arrow_table().schema
-    kinds = {field.name: field.type for field in found if not is_null(field.type)}
+    kinds = {field.name: None if is_null(field.type) else field.type for field in found}
     persons = not any(_NEVER_PERSONS.search(str(kind)) for kind in plain.types[1:2])
-    types = {role: (kind, find_family(kind)) for role, kind in kinds.items()}
+    types = {role: (kind, find_family(kind)) for role, kind in kinds.items() if kind is not None}
     return Description(kinds=kinds, plain=persons, held=TypedRows.of(plain, types))
 
 
@@ -466,21 +560,57 @@ class FileSource(DuckDBSource):
         if opened.text:
             kinds = dict.fromkeys(name_roles(opened.chosen), pa.string())
             return Description(kinds=kinds, held=opened)
-        described = opened.read(_describe_relations)
-        return Description(kinds=described.kinds, plain=described.plain, held=opened)
+        parts: list[Description] = opened.read(lambda *given: list(map(_describe_part, given)))
+        # A column of gaps may be one of floats: nothing is refused by them.
+        first, *further = (
+            {
+                role: None if kind is not None and pa.types.is_floating(kind) else kind
+                for role, kind in each.kinds.items()
+            }
+            for each in parts
+        )
+        plain = any(part.plain for part in parts)
+        return Description(kinds=first, further=tuple(further), plain=plain, held=opened)
+
+    def open(self, described: Description) -> Table:
+        """Read the columns to memory, as values where files have different types."""
+        tables: list[Table] = described.held.read(lambda *given: list(map(_collect, given)))
+        if len(tables) == 1:
+            return tables[0]
+        first, *others = (table.kinds for table in tables)
+        kinds = tuple(kind if {kind}.issuperset(more) else None for kind, *more in zip(first, *others, strict=True))
+        batches = (
+            tuple(column if kind else column.to_pylist() for kind, column in zip(kinds, batch, strict=True))
+            for table in tables
+            for batch in table.batches
+        )
+        return Table(kinds=kinds, batches=batches)
 
     def _run(self, described: Description, work: Callable[[TypedRows], _R]) -> _R:
-        opened: OpenedFiles = described.held
-        return opened.read(lambda *relations: work(_describe_relations(*relations).held))
+        opened, workspace = described.held, self._workspace
+
+        def use(*given: Any) -> _R:
+            first, *more = (
+                workspace.open_table(each) if isinstance(each, Table) else _describe_part(each).held for each in given
+            )
+            with workspace.read_streams() if any(isinstance(each, Table) for each in given) else nullcontext():
+                return work(replace(first, more=tuple(more)))
+
+        return cast("_R", opened.read(use))
 
 
-def _describe_relations(*relations: Any) -> Description:
-    """Describe the files of one table. A gap makes floats of whole numbers, so both are described as whole numbers."""
-    parts = [_describe_relation(take_plain_columns(each)) for each in relations]
-    kinds = {role: kind for part in reversed(parts) for role, kind in part.kinds.items()}
-    kinds |= {role: pa.int64() for role, kind in kinds.items() if pa.types.is_floating(kind)}
-    rows = replace(parts[0].held, more=tuple(part.held for part in parts[1:]))
-    return Description(kinds=kinds, plain=all(part.plain for part in parts), held=rows)
+def _describe_part(given: Any) -> Description:
+    """Describe some files of one table, whose columns have the same types."""
+    if isinstance(given, Table):
+        return describe_types(given.kinds, given)
+    return _describe_relation(take_plain_columns(given))
+
+
+def _collect(given: Any) -> Table:
+    """Read some files to memory."""
+    if isinstance(given, Table):
+        return replace(given, batches=(batch for batch in list(given.batches)))
+    return Table.of(take_plain_columns(given).to_arrow_table())
 
 
 class RelationSource(DuckDBSource):
@@ -541,7 +671,7 @@ def _open_stream(relation: Any) -> Any:
 def describe_types(types: Any, held: Any) -> Description:
     """Describe columns by their Arrow types. A column of gaps has no family."""
     is_null, types = pa.types.is_null, list(types)
-    kinds = {role: kind for role, kind in zip(name_roles(types), types, strict=True) if not is_null(kind)}
+    kinds = {role: None if is_null(kind) else kind for role, kind in zip(name_roles(types), types, strict=True)}
     return Description(kinds=kinds, plain=all(map(is_plain, types[1:2])), held=held)
 
 
@@ -555,66 +685,16 @@ class ArrowSource(Source):
             table = pa.Table.from_batches([table])
         if not isinstance(table, pa.Table | datasets.Dataset):
             table = pa.RecordBatchReader.from_stream(table)
-        chosen, mixed = choose(Header(columns=table.schema.names)), set[str]()
-        if isinstance(table, datasets.FileSystemDataset):
-            table, mixed = _widen(table, chosen, self._name)
-        kinds = [pa.null() if name in mixed else table.schema.field(name).type for name in chosen]
-        return describe_types(kinds, (table, chosen, mixed))
+        chosen = choose(Header(columns=table.schema.names))
+        return describe_types([table.schema.field(name).type for name in chosen], (table, chosen))
 
     def open(self, described: Description) -> Table:
         """Read the columns."""
-        table, chosen, mixed = described.held
-        if mixed:
-            kinds = tuple(None if name in mixed else table.schema.field(name).type for name in chosen)
-            return Table(kinds=kinds, batches=_read_files(table, chosen, mixed))
+        table, chosen = described.held
         batches = table.scanner(columns=list(dict.fromkeys(chosen))) if hasattr(table, "scanner") else table
         batches = batches.to_reader() if hasattr(batches, "to_reader") else batches
         kinds = tuple(table.schema.field(name).type for name in chosen)
         return Table(kinds=kinds, batches=(tuple(map(batch.column, chosen)) for batch in batches))
-
-
-def _widen(dataset: Any, chosen: list[str], name: str) -> tuple[Any, set[str]]:
-    """A dataset in whose schema each file fits: a later file may hold wider whole numbers than the first.
-
-    A gap may make floats of the whole numbers of a file, or a column without a type: such columns are listed, too. A
-    file of text has no schema of its own, and a dataset with a filter is left as it is.
-    """
-    schema, mixed = dataset.schema, set[str]()
-    if dataset.format.default_extname in ("csv", "json") or getattr(dataset, "_scan_options", None):
-        return dataset, mixed
-    fragments = list(dataset.get_fragments())
-    for column in chosen:
-        place = schema.get_field_index(column)
-        files = (fragment.physical_schema for fragment in fragments)
-        kinds = {schema.field(place).type, *(file.field(column).type for file in files if column in file.names)}
-        if len(kinds) > 1 and all(map(pa.types.is_integer, kinds)):
-            signed = any(map(pa.types.is_signed_integer, kinds))
-            wide = pa.decimal128(20, 0) if signed and pa.uint64() in kinds else pa.int64() if signed else pa.uint64()
-            schema = schema.set(place, pa.field(column, wide))
-            continue
-        families = {find_family(kind) for kind in kinds if not pa.types.is_null(kind)}
-        if len(families) > 1 or (families and pa.null() in kinds):
-            mixed.add(column)
-        if len(families) > 1 and families != {Family.INTEGER, Family.FLOAT}:
-            raise DataError(
-                f"column {column!r} of {name} must have one type in all files",
-                "it has not",
-                hint="write the files with one type, or cast the column in a query",
-            )
-    if schema.equals(dataset.schema):
-        return dataset, mixed
-    make = datasets.FileSystemDataset
-    return make(fragments, schema, dataset.format, dataset.filesystem, dataset.partition_expression), mixed
-
-
-def _read_files(dataset: Any, chosen: list[str], mixed: set[str]) -> Generator[tuple[Any, ...], None, None]:
-    """Read the files of a dataset by their own types where these differ, value by value."""
-    for fragment in dataset.get_fragments():
-        schema, own = dataset.schema, fragment.physical_schema
-        for name in mixed & set(own.names):
-            schema = schema.set(schema.get_field_index(name), own.field(name))
-        for batch in fragment.to_batches(schema=schema, columns=list(dict.fromkeys(chosen))):
-            yield tuple(batch[name].to_pylist() if name in mixed else batch[name] for name in chosen)
 
 
 def exports_arrow(value: Any) -> bool:

@@ -17,21 +17,24 @@ import sys
 import tempfile
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
-from dataclasses import KW_ONLY, dataclass, fields, replace
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from itertools import chain
 from pathlib import Path
 from types import MethodType
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+from urllib.parse import unquote
 
 from shortlist.errors import ChangedError, DataError, ParameterError, ShortlistError
 from shortlist.near_names import describe_unknown
 from shortlist.privacy.numbers import quote
 from shortlist.votes.failures import register_engine, translate_errors
-from shortlist.votes.libraries import duckdb, pa
+from shortlist.votes.libraries import datasets, duckdb, pa
 from shortlist.votes.places import COMPRESSED, EXTENSIONS, FORMATS, STDIN, Kind, Place, find_files
-from shortlist.votes.queries import quote_name, quote_text
-from shortlist.votes.source import VOTES, Choose, Header, Origin
+from shortlist.votes.queries import invent_name, quote_name, quote_text
+from shortlist.votes.source import VOTES, Choose, Header, Origin, Table
+from shortlist.votes.values import Family, find_family
 
 if TYPE_CHECKING:
     from shortlist.votes.duckdb import Workspace
@@ -171,8 +174,9 @@ def identify_files(given: Any) -> dict[Any, str]:
 class Part:
     """One file as it is found: the path to read, how it is packed, and its chosen columns.
 
-    Files of one `layout` are read together: the types of Parquet columns, the delimiter and the names of a CSV file.
-    Types of one family are brought together by DuckDB.
+    Files of one `layout` are read together: the delimiter and the names of a CSV file. Files whose columns have the
+    same `types` are one relation, or one table of Arrow types if DuckDB does not hold all of their values. A dataset
+    has columns that are `constants` in a file.
     """
 
     place: Place
@@ -181,7 +185,9 @@ class Part:
     empty: bool = False
     chosen: tuple[str, ...] = ()
     layout: tuple[Any, ...] = ()
-    families: tuple[str, ...] = ()
+    types: tuple[Any, ...] = ()
+    by_arrow: bool = False
+    constants: Mapping[str, Any] = field(default_factory=dict)
 
 
 def open_files(workspace: Workspace, given: Any, choose: Choose, *, name: str) -> OpenedFiles:
@@ -191,6 +197,8 @@ def open_files(workspace: Workspace, given: Any, choose: Choose, *, name: str) -
     an empty field is missing and a quoted empty field is the empty text. A line of votes that cannot be read is a row
     without values, because one person may have written it. In any other table, such a line is an error.
     """
+    if not is_path(given):
+        return _DatasetFiles(workspace, given, choose, name)
     files = as_files(given)
     places = find_files(files.paths, any_format=files.format is not None, name=name)
     form = _one_format(files, places, name)
@@ -236,7 +244,7 @@ class OpenedFiles(ABC):
             self.chosen = self._parts[0].chosen if self._parts else choose(_NO_HEADER)
 
     def read(self, use: Callable[..., _R]) -> _R:
-        """Use the chosen columns: one relation, or several if types differ. Refuse files that changed meanwhile."""
+        """Use the chosen columns: a relation or a table for all files of some types. Refuse files that changed."""
         hint = "is every file complete, and are all its rows alike?"
         with self._explain_failures(hint), register_engine(self._connection.interrupt):
             try:
@@ -275,15 +283,19 @@ class OpenedFiles(ABC):
         return False
 
     def _make(self) -> list[Any]:
-        """Make a relation of all files whose columns have the same families of types.
+        """Open all files whose columns have the same types together.
 
         Files that are all empty do not say which columns they have.
         """
         nothing = f"SELECT {', '.join(f'NULL::VARCHAR AS {quote_name(each)}' for each in self.chosen)} WHERE false"
-        alike: dict[Any, list[str]] = defaultdict(list)
+        alike: dict[Any, list[list[Part]]] = defaultdict(list)
         for group in self._group(self._parts):
-            alike[group[0].families].append(self._write_query(group[0], group))
-        return [self._connection.sql(" UNION ALL ".join(queries)) for queries in alike.values() or [[nothing]]]
+            alike[group[0].types].append(group)
+        return [self._open(groups) for groups in alike.values()] or [self._connection.sql(nothing)]
+
+    def _open(self, groups: Sequence[Sequence[Part]]) -> Any:
+        """The relation or the table of files whose columns have the same types."""
+        return self._connection.sql(" UNION ALL ".join(self._write_query(group[0], group) for group in groups))
 
     def _group(self, parts: Sequence[Part]) -> list[list[Part]]:
         """The files that are read together, as plain files in UTF-8 where DuckDB cannot read them in place."""
@@ -295,7 +307,7 @@ class OpenedFiles(ABC):
                 self._copies[part.path] = part if in_place else self._unpack(part, plain)
             found = self._copies[part.path]
             if not found.empty:
-                alike[part.chosen, part.layout, part.place.keys, found.compression].append(found)
+                alike[part.chosen, part.layout, part.types, part.place.keys, found.compression].append(found)
         return list(alike.values())
 
     @contextmanager
@@ -424,63 +436,131 @@ class OpenedFiles(ABC):
 
 
 class _ParquetFiles(OpenedFiles):
-    """Files that may differ in the width of a type, not in the type.
+    """Files that are read by their own types. Those of votes may differ in any type, because a row may decide it.
 
-    Those of votes may also differ in what a writer makes of a gap, which may be the row of one person: it writes whole
-    numbers as floats, and a column of gaps without a type. Then each file is read by its own types.
+    A writer such as pandas makes floats of whole numbers with a gap, text of numbers with one that cannot be read, and
+    it takes units and scales from single values. A public list is of one kind in all files.
     """
 
     text = False
 
     def _describe(self, parts: list[Part]) -> list[Part]:
-        first: dict[str, tuple[str, Part]] = {}
+        first: dict[str, tuple[Family, Part]] = {}
         described = []
         for part in parts:
             opened = self._connection.sql(f"SELECT * FROM {_read_parquet([part])} LIMIT 0")
-            types = dict(zip(opened.columns, map(str, opened.types), strict=True))
             file = Path(part.place.label) if len(parts) > 1 else None
             chosen = self._choose(Header(columns=opened.columns, origin=Origin.SCHEMA, file=file))
-            families = tuple(_find_width_family(types[column]) for column in chosen)
-            for column, family in zip(chosen, families, strict=True):
-                if self._tolerant and family == _GAPS:
-                    continue
-                kind = "a number" if self._tolerant and family in _NUMBERS else family
-                known, before = first.setdefault(column, (kind, part))
-                if known != kind:
+            types = dict(zip(opened.columns, map(str, opened.types), strict=True))
+            for column in () if self._tolerant else chosen:
+                (kind,) = opened.project(quote_name(column)).to_arrow_table().schema.types
+                family = find_family(kind)
+                known, before = first.setdefault(column, (family, part))
+                if known != family:
                     raise DataError(
                         f"column {column!r} of {self._name} must have one type in all files",
                         f"it has not in {before.place.label!r} and {part.place.label!r}",
                         hint="write the files with one type, or cast the column in a query",
                     )
-            layout = tuple(types[each] for each in chosen)
-            described.append(replace(part, chosen=tuple(chosen), layout=layout, families=families))
+            described.append(_choose_reader(part, chosen, types))
         return described
+
+    def _open(self, groups: Sequence[Sequence[Part]]) -> Any:
+        first = groups[0][0]
+        return Table(kinds=first.types, batches=_read_batches(groups)) if first.by_arrow else super()._open(groups)
 
     def _write_query(self, like: Part, parts: Sequence[Part]) -> str:
         return f"SELECT {', '.join(map(quote_name, like.chosen))} FROM {_read_parquet(parts)}"
 
 
-def _read_parquet(parts: Sequence[Part]) -> str:
-    return f"read_parquet({_list_paths(parts)}, hive_types_autocast = false)"
+def _read_parquet(parts: Sequence[Part], folders: bool = True) -> str:
+    named = "hive_types_autocast = false" if folders else f"hive_partitioning = false, filename = '{_MARK}'"
+    return f"read_parquet({_list_paths(parts)}, {named})"
 
 
-_GAPS, _NUMBERS = '"NULL"', ("INTEGER", "FLOAT", "DOUBLE")
+def _choose_reader(part: Part, chosen: Sequence[str], types: Mapping[str, str]) -> Part:
+    """Read a file by DuckDB, given the types that it sees there, or by Arrow if it fails on some of their values.
 
-
-def _find_width_family(written: str) -> str:
-    """What types have in common that DuckDB brings together without rounding a value or failing on it.
-
-    >>> _find_width_family("UINTEGER") == _find_width_family("BIGINT"), _find_width_family("DOUBLE")
-    (True, 'DOUBLE')
-    >>> _find_width_family("DECIMAL(9,2)") == _find_width_family("DECIMAL(38,2)"), _find_width_family("DECIMAL(9,3)")
-    (True, 'DECIMAL with scale 3)')
+    DuckDB has no times of day that are negative, and reads milliseconds as microseconds, of which it has fewer.
     """
-    if re.fullmatch(r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER", written):
-        return "INTEGER"
-    bare, _, rest = written.partition("(")
-    if bare == "DECIMAL":
-        return f"DECIMAL with scale {rest.partition(',')[2]}"
-    return "VARCHAR" if bare == "ENUM" else written
+    part = replace(part, chosen=tuple(chosen), types=tuple(types[each] for each in chosen))
+    if part.place.kind is Kind.REMOTE or not any(kind.startswith("TIME") for kind in part.types):
+        return part
+    schema = datasets.dataset(part.path, format="parquet").schema
+    texts = {
+        name: pa.scalar(unquote(value)) for name, _, value in (each.partition("=") for each in part.place.partitions)
+    }
+    constants = part.constants or {name: text for name, text in texts.items() if name in chosen}
+    if not set(chosen) <= {*schema.names, *constants}:  # DuckDB has another name for a column
+        return part
+    kinds = tuple(constants[each].type if each in constants else schema.field(each).type for each in chosen)
+    if any(pa.types.is_time(kind) or (pa.types.is_timestamp(kind) and kind.unit == "ms") for kind in kinds):
+        return replace(part, types=kinds, by_arrow=True, constants=constants)
+    return part
+
+
+def _read_batches(groups: Sequence[Sequence[Part]]) -> Generator[tuple[Any, ...], None, None]:
+    for part in chain.from_iterable(groups):
+        names = list(dict.fromkeys(each for each in part.chosen if each not in part.constants))
+        for batch in datasets.dataset(part.path, format="parquet").to_batches(columns=names):
+            rows = len(batch)
+            yield tuple(batch[each] if each in names else pa.repeat(part.constants[each], rows) for each in part.chosen)
+
+
+class _DatasetFiles(_ParquetFiles):
+    """The files of a dataset of PyArrow, with the columns and the values that it takes from the names of folders."""
+
+    def __init__(self, workspace: Workspace, dataset: Any, choose: Choose, name: str) -> None:
+        self._dataset = dataset
+        places = [Place(target=path, kind=Kind.LOCAL) for path in dataset.files]
+        super().__init__(workspace, Files(dataset.files, format="parquet"), places, choose, name)
+
+    def _describe(self, parts: list[Part]) -> list[Part]:
+        schema, named, described = self._dataset.schema, {}, []
+        chosen = self._choose(Header(columns=schema.names))
+        for fragment in self._dataset.get_fragments():
+            named[fragment.path] = datasets.get_partition_keys(fragment.partition_expression)
+        for part in parts:
+            opened = self._connection.sql(f"SELECT * FROM {_read_parquet([part], folders=False)} LIMIT 0")
+            types, constants = dict(zip(opened.columns, map(str, opened.types), strict=True)), {}
+            for column in chosen:
+                if column in named[part.path] or column not in types:
+                    kind = schema.field(column).type
+                    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+                    constants[column] = pa.scalar(named[part.path].get(column), kind)
+                    types[column] = str(kind)
+            described.append(_choose_reader(replace(part, constants=constants), chosen, types))
+        return described
+
+    def _write_query(self, like: Part, parts: Sequence[Part]) -> str:
+        table = {_MARK: [part.path for part in parts]}
+        for column, constant in like.constants.items():
+            table[column] = pa.array([part.constants[column].as_py() for part in parts], constant.type)
+        self._connection.register(constants := invent_name(), pa.table(table))
+        columns = ", ".join(f"{'c' if each in like.constants else 'f'}.{quote_name(each)}" for each in like.chosen)
+        files = _read_parquet(parts, folders=False)
+        return f"SELECT {columns} FROM {files} AS f JOIN {constants} AS c USING ({quote_name(_MARK)})"
+
+
+def holds_parquet(dataset: Any) -> bool:
+    """Whether a dataset is whole Parquet files on this machine, for whose columns nobody chose other types.
+
+    By itself, PyArrow would read all files by the types of the first.
+    """
+    if not isinstance(dataset, datasets.FileSystemDataset) or getattr(dataset, "_scan_options", None):
+        return False
+    if not isinstance(dataset.format, datasets.ParquetFileFormat) or dataset.filesystem.type_name != "local":
+        return False
+    schema = dataset.schema
+    if len({name.casefold() for name in schema.names}) < len(schema.names):  # DuckDB takes them for one
+        return False
+    with suppress(OSError, pa.ArrowException):  # said where the files are opened
+        fragments = list(dataset.get_fragments())
+        if not fragments or any(len(each.row_groups) < each.metadata.num_row_groups for each in fragments):
+            return False
+        first = fragments[0].physical_schema
+        return all(each.type == schema.field(each.name).type for each in first if each.name in schema.names)
+    return True
 
 
 class _JsonFiles(OpenedFiles):

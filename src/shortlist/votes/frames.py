@@ -40,7 +40,7 @@ from shortlist.votes.values import DIGITS, Family, choose_exact_type
 def _needs_workspace(described: Description, request: Request) -> bool:
     """Whether votes go to the workspace: counts, families, votes of a time, with weights, or a cap, or no type."""
     several = request.groups is not None or request.span is not None or request.weight is not None
-    return request.counted or several or request.cap is not None or "item" not in described.kinds
+    return request.counted or several or request.cap is not None or described.kinds.get("item") is None
 
 
 # Polars

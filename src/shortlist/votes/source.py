@@ -116,7 +116,11 @@ class Header:
             Origin.SCHEMA: near,
             Origin.FRAME: near,
             Origin.FIRST_LINE: "is the first line a header, and is the name written as there, in case and blanks too?"
-            + ("" if where == "the groups" else _NO_HEADER.replace("`votes.", f"`{where.removeprefix('the ')}.")),
+            + (
+                ""
+                if where == "the groups"
+                else _NO_HEADER.replace("`votes.", "`domain." if where == "the domain" else "`votes.")
+            ),
             Origin.POSITIONS: "without a header, columns are called 1, 2 and so on",
             Origin.KEYS: "is each line one object, with the names of the columns as its keys?",
             Origin.ANSWER: f"name the column in the query: SELECT ... AS {name}",
@@ -323,19 +327,24 @@ def check_weight(weight: Any, max_weight: Any, person: Any) -> None:
 class Description:
     """What a source says of the chosen columns before a row is read.
 
-    `kinds` are the Arrow types of columns by their roles. A type is missing or None where the values say it: then it is
-    not refused, and what cannot match is ignored. `plain` says whether values of the other column can be persons.
-    `held` is the source's own.
+    `kinds` are the Arrow types of columns by their roles. A type is missing where the values say it, and None if it may
+    be that of gaps: then it is not refused, and what cannot match is ignored. `plain` says whether values of the
+    other column can be persons. Further files have the types `further`. `held` is the source's own.
     """
 
     kinds: Mapping[str, Any] = field(default_factory=dict)
+    further: tuple[Mapping[str, Any], ...] = ()
     plain: bool = True
     held: Any = None
 
+    def list_families(self, role: str) -> list[Family]:
+        """The families of a column: several where files differ, none where the values say it."""
+        kinds = (each.get(role) for each in (self.kinds, *self.further))
+        return list(dict.fromkeys(find_family(kind) for kind in kinds if kind is not None))
+
     def find_family(self, role: str) -> Family | None:
-        """The family of a column, None where the values say it."""
-        kind = self.kinds.get(role)
-        return None if kind is None else find_family(kind)
+        """The only family of a column, None where the values say it."""
+        return next(iter(self.list_families(role)), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -444,33 +453,36 @@ def name_group_columns(number: int) -> list[str]:
 
 
 def check_types(described: Description, request: Request) -> None:
-    """Refuse a column of which no value can ever be an item or a group. That depends on types alone, not on votes."""
-    family, domain = described.find_family("item"), request.domain
-    if domain is None and family in (Family.FLOAT, Family.OTHER):
+    """Refuse a column of which no value can ever be an item or a group. That depends on types alone, not on votes.
+
+    Of several files, one that fits is enough.
+    """
+    found, domain = described.list_families("item"), request.domain
+    if domain is None and found and {Family.FLOAT, Family.OTHER}.issuperset(found):
         raise DataError(
             f"without a domain, column {request.item!r} of the votes must hold text, whole numbers, "
             "booleans, dates, times, timestamps, decimals or bytes",
-            f"it holds {family}",
+            f"it holds {' and '.join(found)}",
             hint="cast it to text or to whole numbers",
         )
     for role in request.moments:
-        check_times(str(request.time), described.find_family(role))
+        check_times(str(request.time), described.list_families(role))
     for role in request.weights:
-        found = described.find_family(role)
-        if found not in (None, Family.TEXT, *NUMBERS):
+        found = described.list_families(role)
+        if found and not {Family.TEXT, *NUMBERS}.intersection(found):
             raise DataError(
                 f"column {request.weight!r} of the votes must hold weights: numbers, or text such as 12 or 12.5",
-                f"it holds {found}",
+                f"it holds {' and '.join(found)}",
                 hint="cast it to whole numbers, of seconds or minutes, say",
             )
     names = [request.item] * (domain is not None) + list(request.by)
     for name, (role, public) in zip(names, request.match(), strict=True):
-        found = described.find_family(role)
-        if found is not None and not can_match(public.family, found):
+        found = described.list_families(role)
+        if found and not any(can_match(public.family, each) for each in found):
             meant = "items of the domain, which" if role == "item" else "groups, whose list"
             raise DataError(
                 f"column {name!r} of the votes must hold values that can be {meant} holds {public.family}",
-                f"it holds {found}",
+                f"it holds {' and '.join(found)}",
                 hint="cast one of them to the type of the other",
             )
     # Each engine would compare other persons in its own way.

@@ -13,7 +13,7 @@ from shortlist.errors import ParameterError
 from shortlist.votes.domain import NAME, check_domain, make_chooser, number_items
 from shortlist.votes.duckdb import ArrowSource, FileSource, RelationSource, Workspace, exports_arrow, open_duckdb_query
 from shortlist.votes.failures import strip_context, translate_errors
-from shortlist.votes.files import is_path
+from shortlist.votes.files import holds_parquet, is_path
 from shortlist.votes.frames import PolarsSource, SparkSource, open_ibis, take_frame
 from shortlist.votes.groups import ALL, GROUPS, GroupReader, check_groups, make_columns, number_cells
 from shortlist.votes.libraries import find_library, has_columns, unwrap
@@ -34,6 +34,7 @@ from shortlist.votes.source import (
     check_types,
     read_request,
 )
+from shortlist.votes.times import MOMENTS
 
 _ACCEPTED = (
     "a pandas, Polars, PyArrow, DuckDB, PySpark or Ibis table, a dict of columns, paths of files, "
@@ -88,9 +89,12 @@ class Plan:
 
     @property
     def time_kind(self) -> str | None:
-        """What the column of times holds, as its type says. None if its values say it, or there is no such column."""
-        families = map(self.described.find_family, self.request.moments)
-        return next((str(family) for family in families if family is not None), None)
+        """What the column of times holds, as its types say. None if it is all gaps, or there is no such column."""
+        roles = self.request.moments
+        if not roles.keys() <= self.described.kinds.keys():
+            return "values of any type"
+        found = [each for role in roles for each in self.described.list_families(role) if each in MOMENTS]
+        return " and ".join(sorted(found)) or None
 
     @strip_context
     def count(self) -> Tally:
@@ -268,7 +272,9 @@ def open_source(workspace: Workspace, given: Any, *, name: str) -> Source | None
         return open_frame(workspace, given, name) if has_columns(given) else None
     if isinstance(given, Mapping) and given and all(isinstance(each, Iterable) for each in given.values()):
         return ColumnsSource(workspace, given, name)
-    return ArrowSource(workspace, given, name) if exports_arrow(given) else None
+    if not exports_arrow(given):
+        return None
+    return (FileSource if holds_parquet(given) else ArrowSource)(workspace, given, name)
 
 
 def _find_database(query: Query) -> tuple[str, Query]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -33,12 +34,12 @@ _AFTER_ALL = "A"
 _EPOCH = datetime(1970, 1, 1)
 
 
-def check_times(name: str, family: Family | None) -> None:
-    """Refuse a column of a type of which no value is a moment."""
-    if family is not None and family not in MOMENTS:
+def check_times(name: str, families: Sequence[Family]) -> None:
+    """Refuse a column of types of which no value is a moment."""
+    if families and not set(MOMENTS).intersection(families):
         raise DataError(
             f"column {name!r} of the votes must hold dates, timestamps or text such as 2026-08-31 or 2026-08-31T23:59Z",
-            f"it holds {family}",
+            f"it holds {' and '.join(families)}",
             hint="cast it to a date or a timestamp",
         )
 

@@ -7,7 +7,7 @@ import pytest
 
 from reproduction.experiment import run as module
 from reproduction.experiment.grid import Grid
-from reproduction.experiment.run import Run, Schedule
+from reproduction.experiment.run import Run
 from reproduction.experiment.store import RunInfo, count_trials, lock_folder, open_store
 from reproduction.experiment.trials import compute_errors
 from shortlist.errors import OutputError
@@ -205,13 +205,14 @@ def test_a_folder_that_cannot_be_locked_is_refused(tmp_path):
         pass
 
 
-def test_the_schedule_knows_how_long_the_rest_takes():
-    """A cell goes on as it began; one without a round costs as much for each item and place as its program."""
-    grid = Grid(datasets=("games",), vary=("k",), rounds=10, seconds=30)
-    from reproduction.experiment.grid import list_programs
-
-    cells = grid.time_cells(list_programs(released=False))
-    joint = [cell for cell in cells if cell.contender == "published-joint"][:2]
-    schedule = Schedule(grid, {"games": 100}, {joint[0]: [1.0, 1.0], joint[1]: []})
-    assert schedule.left == pytest.approx(8 * 1.0 + 10 * 2.0)
-    assert schedule.rounds(joint[0]) == 2
+def test_progress_says_how_long_the_rest_takes(run):
+    """From the second round on, each step of the times has the seconds that are left, and a share of the whole."""
+    seen = []
+    run(replace(GRID, trials=0, rounds=3), watch=seen.append)
+    times = [each for each in seen if each.step == "times"]
+    first = [each for each in times if each.current.startswith("round 1,")]
+    later = [each for each in times if each.current.startswith(("round 2,", "round 3,"))]
+    assert {each.left for each in first} == {None}
+    assert all(each.left >= 0 and 0 < each.done <= each.total for each in later)
+    assert len(later) == 2 * len(first) == 2 * TIME_CELLS
+    assert times[-1].done == times[-1].total

@@ -90,9 +90,6 @@ def test_a_later_file_of_a_dataset_may_hold_wider_numbers(tmp_path, all_items):
         table = pa.table({"user": pa.array([user], kind), "track": ["a"]})
         parquet.write_table(table, tmp_path / f"{place}.parquet")
     assert counts(all_items, dataset.dataset(tmp_path)) == {"a": 3, "b": 0}
-    parquet.write_table(pa.table({"user": ["x"], "track": ["a"]}), tmp_path / "3.parquet")
-    with pytest.raises(DataError, match="must have one type in all files"):
-        tally(dataset.dataset(tmp_path), person="user", item="track", domain=["a"])
 
 
 STATEFUL = ["iso2022_jp", "iso2022_jp_2", "iso2022_kr", "hz", "utf-7", "unicode_escape", "raw_unicode_escape"]
@@ -178,7 +175,8 @@ def test_folders_that_name_persons_are_not_shown(tmp_path):
         folder.mkdir()
         cut = gzip.compress(b"track\na\n")[:-9]
         (folder / "votes.csv").write_bytes(cut if form == "a" else b"track\na\n")
-        parquet.write_table(pa.table({"track": [form if form == "a" else 7]}), folder / "votes.parquet")
+        parquet.write_table(pa.table({"track": [form]}), folder / "votes.parquet")
+    (folder / "votes.parquet").write_bytes((folder / "votes.parquet").read_bytes()[:-9])
     for votes in (f"{tmp_path}/*/votes.csv", f"{tmp_path}/*/votes.parquet", f"{tmp_path}/*/*.csv"):
         for item in ("track", "trak"):
             with pytest.raises(DataError) as caught:

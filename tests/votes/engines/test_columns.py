@@ -9,7 +9,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
 from tallying import tally
 
 from shortlist.errors import DataError
@@ -142,17 +141,3 @@ def test_names_of_columns_that_may_be_items_are_not_shown():
         with pytest.raises(DataError) as caught:
             tally(votes, person="user", item="item", domain=["a"])
         assert "SECRET" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("one", "two"),
-    [(pa.decimal128(38, 0), pa.decimal128(38, 10)), (pa.timestamp("us"), pa.timestamp("ns"))],
-    ids=["scales", "units"],
-)
-@pytest.mark.parametrize("column", ["u", "item"])
-def test_parquet_files_that_would_be_rounded_together(one, two, column, tmp_path):
-    for number, kind in enumerate((one, two)):
-        table = {"u": pa.array([1]), "item": pa.array([1]), column: pa.array([None], kind)}
-        parquet.write_table(pa.table(table), tmp_path / f"{number}.parquet")
-    with pytest.raises(DataError, match="must have one type in all files"):
-        tally(tmp_path, person="u", item="item", domain=[1])

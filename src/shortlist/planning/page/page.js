@@ -182,7 +182,7 @@ function showSamples() {
       const name = data.names[position] ?? `item ${whole.format(position + 1)}`;
       if (position < row.inside[index]) return make("li", { value: place }, make("span", {}, name));
       return make("li", { value: place }, make("span", { class: "wrong" }, `✗ ${name}`),
-        make("span", { class: "rank" }, ` true rank ${whole.format(position + 1)}`));
+        make("span", { class: "rank" }, `true rank ${whole.format(position + 1)}`));
     });
     const group = row.sampled.length ? ` of a ${row.sampled[index]} group` : "";
     const title = make("h3", {}, `List ${index + 1}${group}: ${row.right[index]} of ${whole.format(size)} right`);
