@@ -316,10 +316,13 @@ class Publication(_Value):
         """Write the first rows as aligned text, and how many follow."""
         cells = {name: column for name, column in self._write_cells().items() if name != "secure"}
         shown = {name: column[:number] for name, column in cells.items()}
+        rows = len(cells["item"])
+        if rows and shown.keys() - {*self.by, "rank", "item"}:  # a number does not show what it is
+            shown = {name: [name, *column] for name, column in shown.items()}
         widths = [max(map(len, column), default=0) for column in shown.values()]
         forms = [f"{'>' if name == 'rank' else '<'}{width}" for name, width in zip(shown, widths, strict=True)]
         written = ["  ".join(map(format, row, forms)).rstrip() for row in zip(*shown.values(), strict=True)]
-        more = len(cells["item"]) - len(written)
+        more = 0 if number is None else max(0, rows - number)
         return [*written, *([f"… and {more:,} more"] if more and not self.by else self.count_more())]
 
     def _write_cells(self) -> dict[str, list[str]]:

@@ -48,6 +48,23 @@ def test_the_list_of_commands_fits_a_narrow_terminal(call: Call) -> None:
         assert len(shown) <= 60
 
 
+def test_the_help_of_a_group_cuts_no_description(call: Call) -> None:
+    """So do those of the commands of a ledger."""
+    lines = call("ledger", "--help").output.splitlines()
+    (start,) = (place for place, line in enumerate(lines) if line == "Commands:")
+    for line in lines[start + 1 : start + 5]:
+        assert line.endswith("."), line
+        assert not line.endswith("..."), line
+
+
+@pytest.mark.parametrize("command", [["select"], ["show"], ["ledger", "create"]], ids=" ".join)
+def test_arguments_are_shown_by_their_names(command: list[str], call: Call) -> None:
+    """What type an argument has in Python tells a reader nothing."""
+    text = call(*command, "--help").output
+    first = text.partition("Arguments:\n")[2].splitlines()[0]
+    assert re.match(r"  (FILES|RECORD|LEDGER)  \S", first), first
+
+
 @pytest.mark.parametrize("command", [[], *([each] for each in COMMANDS)], ids=" ".join)
 def test_help_ends_with_an_example_that_works(
     command: list[str], folder: Path, call: Call, monkeypatch: pytest.MonkeyPatch

@@ -498,6 +498,17 @@ def test_repr_is_short():
     assert "Fraction" not in "".join(shown)
 
 
+def test_numbers_have_a_heading():
+    """A table in text says what its columns are, if they are more than ranks and items."""
+    plain, counted = (
+        repr(prepare({"a": 90, "b": 40}, k=1, epsilon=9, mechanism="joint", **extra).release()).splitlines()
+        for extra in ({}, {"counts_epsilon": 1})
+    )
+    assert plain[0].split() == ["1", "a"]
+    assert counted[0].split() == ["rank", "item", "count", "low", "high"]
+    assert counted[1].split()[:2] == ["1", "a"]
+
+
 @pytest.fixture(scope="module")
 def schema():
     path = Path(__file__).parents[2] / "docs" / "release.schema.json"

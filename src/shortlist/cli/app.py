@@ -26,9 +26,12 @@ class Command(TyperCommand):
         groups: dict[str, list[tuple[str, str]]] = {heading: [] for heading in HEADINGS}
         for each in self.get_params(ctx):
             shown = each.get_help_record(ctx)
-            if shown is not None:
-                usual = ARGUMENTS if each.param_type_name == "argument" else OTHERS
-                groups[getattr(each, "rich_help_panel", None) or usual].append(shown)
+            if shown is None:
+                continue
+            if each.param_type_name == "argument":  # by its name, without its type in Python
+                groups[ARGUMENTS].append((str(each.metavar), shown[1]))
+            else:
+                groups[getattr(each, "rich_help_panel", None) or OTHERS].append(shown)
         return {heading: options for heading, options in groups.items() if options}
 
     def format_options(self, ctx: Any, formatter: Any) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from shortlist.cli.app import app, command
 from shortlist.cli.display import check_quiet, make_table, print_lines, show_progress, to_text
-from shortlist.cli.options import FORCE, OUTPUT, QUIET, Option, under
+from shortlist.cli.options import FORCE, OUTPUT, Option, be_quiet, under
 from shortlist.errors import OutputError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ Never publish them for a real log.
         folder=Option("FOLDER | Where to put the files. [default: a new temporary folder, which stays]", kind=Path),
     ),
     FORCE,
-    QUIET,
+    be_quiet("; needs --folder"),
     summary="Release the top 10 of an invented log.",
 )
 def demo(*, folder: Path | None, force: bool, quiet: bool) -> None:

@@ -39,7 +39,8 @@ _BAR = 32
 """The width of a bar, which leaves space for its label and its numbers in 60 columns."""
 _MOST_TIMES = 100_000
 
-_CREATE = 'shortlist ledger create budget.db --epsilon 10 --delta 1e-6 --population "customers EU"'
+_CREATE = """shortlist ledger create budget.db --epsilon 10 --delta 1e-6 \\
+    --population "customers EU\""""
 _SHOW = "shortlist ledger create budget.db --epsilon 10\nshortlist ledger show budget.db --output ledger.json"
 _AFFORD = "shortlist ledger create budget.db --epsilon 10\nshortlist ledger afford budget.db -k 10 --epsilon 0.5"
 _REPORT = """shortlist ledger create budget.db --epsilon 10
@@ -77,6 +78,7 @@ _LEDGER: Options = under(
     ),
     PROTECTED,
     QUIET,
+    summary="Create a ledger.",
 )
 def create(*, path: str, quiet: bool, **budget: Any) -> None:
     """Create a ledger in a new file, or in a schema of a PostgreSQL database.
@@ -141,6 +143,7 @@ def show(*, path: str, output: Path | None, force: bool, quiet: bool) -> None:
     under(FILES, audit=Option("FILE | The file that `shortlist audit --output audit.json` wrote.", kind=Path)),
     write_to("Write the page to this file: .html."),
     QUIET,
+    summary="Write the page that a privacy officer signs.",
 )
 def report(*, path: str, output: Path | None, force: bool, quiet: bool, **said: Any) -> None:
     """Write the page that a privacy officer signs: what is promised, spent and vouched for, on two printed pages.

@@ -254,12 +254,14 @@ PRINTED: Options = under(
     OUTPUT, printed=Option("The format of what is printed.", Format.TABLE, kind=Format, names=("--format",))
 )
 FORCE: Options = under(OUTPUT, force="Overwrite files that exist.")
-QUIET: Options = under(
-    OUTPUT,
-    quiet=Option(
-        "Print nothing but errors. Needs --output for select and check, --folder for demo.", names=("--quiet", "-q")
-    ),
-)
+
+
+def be_quiet(needs: str = "") -> Options:
+    """Make the option of a command that can print nothing. Without another option, its result may be lost."""
+    return under(OUTPUT, quiet=Option(f"Print nothing but errors{needs}.", names=("--quiet", "-q")))
+
+
+QUIET = be_quiet()
 
 
 def write_to(text: str, kind: Any = Path) -> Options:

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 _MAKE = r"""shortlist select plays --person user_id --item track \
     --domain catalogue.csv -k 3 --epsilon 1 --output top3.json"""
 _VERIFY = f"""shortlist ledger create budget.db --epsilon 10
-{_MAKE} --ledger budget.db
+{_MAKE} \\
+    --ledger budget.db
 shortlist verify top3.json --ledger budget.db"""
 
 _RECORD: Options = under(

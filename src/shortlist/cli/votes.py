@@ -20,12 +20,12 @@ from shortlist.cli.options import (
     FAMILY,
     PRINTED,
     PRIVACY,
-    QUIET,
     REQUEST,
     SOURCE,
     WEIGHTS,
     WHAT,
     Format,
+    be_quiet,
     read_request,
     read_source,
     under,
@@ -67,10 +67,10 @@ _TIME = under(
     under(
         WHAT,
         label="COLUMNS | Carry these columns of the domain into the outputs, say title,artist.",
-        weight_unit="WORD | What the weights count, say minutes. [default: the column]",
     ),
     FAMILY,
     WEIGHTS,
+    under(WHAT, weight_unit="WORD | What the weights count, say minutes. [default: the column]"),
     under(
         ACCURACY,
         people_epsilon="NUMBER | With --by: spend this epsilon on top, for a noisy number of people of each group.",
@@ -86,7 +86,7 @@ _TIME = under(
     ),
     write_to("Write the release: .json, .csv or .parquet; may be repeated.", list[Path]),
     PRINTED,
-    QUIET,
+    be_quiet("; needs --output"),
     under(
         PRIVACY,
         seed="N | Make randomness repeatable, for tests; needs --insecure.",
@@ -185,7 +185,7 @@ def _read_bits(seed: int | None, insecure: bool) -> Any:
         **WEIGHTS,
         **under(WHAT, show_values="Show some items of the votes. They are private."),
         **write_to("Write the check to a file that only you may read."),
-        **QUIET,
+        **be_quiet("; needs --output"),
     },
     summary="Check how the votes fit the domain.",
 )
