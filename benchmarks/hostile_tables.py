@@ -236,9 +236,11 @@ def make_families(forms: Sequence[str]) -> dict[str, tuple[Any, bool]]:
     """The families that are drawn for each group, and whether counts must be those of the rule."""
     draw = partial(hostile_families.families, people=PEOPLE, forms=forms)
     every, typed, mixed = draw(sorted(hostile.KINDS)), draw(), draw(mixed=True)
+    weighed = draw(weighed=sorted(hostile_families.WEIGHING))
     return {
         **{f"{engine}, families": (every, True) for engine in ("arrow", "dict")},
         **{f"{engine}, families": (typed, True) for engine in ("pandas", "polars", "parquet", "duckdb", "ibis")},
+        **{f"{engine}, families with weights": (weighed, True) for engine in ("arrow", "parquet")},
         "csv, families": (draw(["text"]), False),
         "sqlite, families": (draw(hostile.SQLITE_KINDS), False),
         **{f"{engine}, mixed families": (mixed, True) for engine in ("pandas", "dict")},

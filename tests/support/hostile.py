@@ -491,7 +491,8 @@ def rewrite(name, column, turn):
     """A column in another type that holds the same values, or as it is."""
     made = pa.concat_arrays([*column.chunks, pa.nulls(0, column.type)])
     kinds = list_types(made, matched=name not in ("user", "length"))
-    return made.cast(kinds[(turn // 2 + len(name)) % len(kinds)])
+    kind = kinds[(turn // 2 + len(name)) % len(kinds)]
+    return pa.nulls(len(made), kind) if made.null_count == len(made) else made.cast(kind)
 
 
 def list_types(column, *, matched):

@@ -119,6 +119,7 @@ MUTATIONS = (
     Mutation("privacy_loss.py:_compare_with", "reverse", "test_a_law_that_exceeds_delta_is_caught", at=1),
     # Draws by random bits.
     Mutation("draw_below", "move border", "test_below_is_uniform"),
+    Mutation("choose_by_loss", "drop right", "test_a_loss_is_chosen_by_its_weight"),
     Mutation("draw_below_each", "drop right", "test_the_incomplete_last_cycle_is_rejected", at=0),
     Mutation("draw_distinct_below", "drop right", "test_distinct_below_is_uniform_over_all_that_fit", at=0),
     Mutation("draw_distinct_below", "drop right", "test_distinct_below_is_uniform_over_all_that_fit", at=1),

@@ -317,7 +317,7 @@ def leave_out_misfits(rows: TypedRows, request: Request) -> TypedRows:
         misfit = role in public and family is not None and not can_match(public[role].family, family)
         misfit |= role in request.moments and family not in (None, *MOMENTS)
         misfit |= role == "item" and request.domain is None and family == Family.OTHER
-        misfit |= role == "other" and _NEVER_PERSONS.search(column.kind) is not None
+        misfit |= role == "other" and not request.counted and _NEVER_PERSONS.search(column.kind) is not None
         if misfit:
             columns[role] = Column(value="NULL", kind=_GAPS)
     return replace(rows, columns=columns)

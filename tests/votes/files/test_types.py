@@ -146,6 +146,8 @@ def test_counts_groups_and_times_may_have_any_type(tmp_path, all_items, read):
     """Each file is read by its own types, for every column that is named."""
     counts = read(write(tmp_path, {"track": ["a"], "n": [2**60]}, {"track": ["b"], "n": ["12"]}))
     assert all_items(tally(counts, item="track", count="n", domain=["a", "b"])) == [(2**60, "a"), (12, "b")]
+    with pytest.raises(DataError, match="counts must be whole numbers"):
+        tally(pa.table({"track": ["a"], "n": [[1]]}), item="track", count="n", domain=["a", "b"])
     days = [
         {"day": [date(2026, 8, 31)], "place": [7]},
         {"day": ["2026-09-07T12:00"], "place": ["7"]},
