@@ -203,7 +203,8 @@ def read(written: str, kinds: Mapping[str, type[Publication]], *, source: str) -
             hint = "it is no JSON: is the file complete?"
         expected = f"the record must follow the schema {' or '.join(kinds)}"
         raise DataError(expected, f"{source} does not", hint=hint) from None
-    problem = next(filter(None, (_find_contradiction(release, each) for each in release.lists)), None)
+    problems = (_find_problem(release), *(_find_contradiction(release, each) for each in release.lists))
+    problem = next(filter(None, problems), None)
     if release.version == __version__ and not _includes(again, stored):
         problem = problem or "a field is not known"
     try:
@@ -320,16 +321,8 @@ def _has_right_values(release: Publication) -> bool:
         and all(isinstance(flag, bool) for flag in flags)
         and all(number is None or (type(number) is int and number >= 1) for number in numbers)
         and all(_IDENTIFIER.fullmatch(each) is not None for each in identifiers)
-        and (release.secure or release.charge is None)
-        and (release.population is None or release.charge is not None)
         and (release.span is None or _has_right_span(release, release.span))
-        and (not release.persons_counted or is_of_period(guarantee.unit) == _has_per(release.span))
     )
-
-
-def _has_per(span: Span | None) -> bool:
-    """Whether the unit of a release is a person in a period."""
-    return span is not None and span.per is not None
 
 
 def _has_right_span(release: Publication, span: Span) -> bool:
@@ -361,6 +354,20 @@ def _has_right_list(listed: Release | GroupList) -> bool:
     )
 
 
+def _find_problem(release: Publication) -> str | None:
+    """Find a contradiction between what a record says about its charge, its persons and its days."""
+    per = None if release.span is None else release.span.per
+    if release.charge is not None and not release.secure:
+        return "a release that can be repeated was charged"
+    if release.charge is None and release.population is not None:
+        return "it has the population of a ledger, and no charge"
+    if release.persons_counted and is_of_period(release.guarantee.unit) != (per is not None):
+        return "the unit is not that of the days whose votes count"
+    if release.persons_counted and release.parameters.get("sensitivity", 1) != 1:
+        return "persons are counted, and one adds more than 1"
+    return None
+
+
 def _find_contradiction(release: Publication, listed: Release | GroupList) -> str | None:
     """Find a contradiction that every list could have, whatever its mechanism is."""
     parameters, number, d = release.parameters, len(listed), listed.domain_size
@@ -381,8 +388,6 @@ def _find_contradiction(release: Publication, listed: Release | GroupList) -> st
         return "a column has another length than the list"
     if len({(type(item), item) for item in listed.items}) < number:
         return "an item is named twice"
-    if release.persons_counted and parameters.get("sensitivity", 1) != 1:
-        return "persons are counted, and one adds more than 1"
     limits = ("sensitivity", "max_weight", "votes_per_person", "groups_per_person")
     about_votes = (parameters.get(name, 1) for name in limits)
     if not all(type(value) is int and value >= 1 for value in about_votes):

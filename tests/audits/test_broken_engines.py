@@ -66,10 +66,11 @@ class CapByTheOthers(NoCap):
     def _cut(self, described, cap):
         votes = list(dict.fromkeys(zip(*self._given.to_pydict().values(), strict=True)))
         taken, kept = Counter(), []
-        for person, item, place in sorted(votes, key=repr, reverse=len(self._given) % 2 == 0):
-            if item is not None and (cap is None or taken[person] < cap):
-                taken[person] += 1
-                kept.append({"user": person, "track": item, "place": place})
+        for row in sorted(votes, key=repr, reverse=len(self._given) % 2 == 0):
+            vote = dict(zip(self._given.column_names, row, strict=True))
+            if vote["track"] is not None and (cap is None or taken[vote["user"]] < cap):
+                taken[vote["user"]] += 1
+                kept.append(vote)
         table, *rest = described.held
         return replace(described, held=(pa.Table.from_pylist(kept, schema=table.schema), *rest))
 
@@ -79,6 +80,13 @@ class NoLimitOnGroups(ArrowSource):
 
     def count(self, described, request):
         return super().count(described, replace(request, groups_per_person=None))
+
+
+class NoLargestWeight(ArrowSource):
+    """A person adds any weight to an item."""
+
+    def count(self, described, request):
+        return super().count(described, replace(request, max_weight=100 * request.max_weight))
 
 
 class VotesAreItems(ArrowSource):
@@ -104,11 +112,12 @@ ALL = set(tables.CHECKS)
         (NoCap, ALL),
         (CapByTheOthers, ALL),
         (NoLimitOnGroups, {tables.BY_GROUP}),
-        (VotesAreItems, {tables.WITH_DOMAIN, tables.BY_GROUP}),
+        (NoLargestWeight, {tables.BY_WEEK}),
+        (VotesAreItems, {tables.WITH_DOMAIN, tables.BY_GROUP, tables.BY_WEEK}),
     ],
 )
 def test_a_broken_engine_fails(broken, failing, monkeypatch):
-    """Each error is caught with a domain, without one and by group; the right engine passes the same tables."""
+    """Each error is caught with a domain, without one, by group and by week; the right engine passes."""
     monkeypatch.setattr(tallies, "ArrowSource", broken)
     found = tables.check_tables(seed=3, engines=tables.ENGINES[:1])
     results = {each.check: each.result for each in found if each.result is not Result.NOT_RUN}

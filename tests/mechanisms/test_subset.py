@@ -17,7 +17,7 @@ from shortlist import prepare, top_k
 from shortlist.errors import DataError, ParameterError
 from shortlist.mechanisms import Subset
 from shortlist.mechanisms.mechanism import bound_loss
-from shortlist.mechanisms.subset import SetDraws, count_set_bits, count_sets, enclose_sets
+from shortlist.mechanisms.subset import SetDraws, Sets, count_set_bits, count_sets, enclose_sets
 from shortlist.profile import Profile
 from shortlist.testing import SeededBits
 
@@ -251,12 +251,28 @@ def test_numbers_of_sets_are_those_of_enumeration():
     """C(r + m, r) as floats is within the stated error."""
     places, spare = np.array([0, 1, 2, 7, 60, 900]), np.array([0, 1, 3, 20, 1000, 10**6])
     for rows, columns in ((places, spare), (spare, places)):
-        numbers = count_sets(rows[:, None], columns)
+        numbers = count_sets(*np.meshgrid(rows, columns, indexing="ij"))
         with ctx.workprec(300):
             for i, j in itertools.product(range(len(rows)), range(len(columns))):
                 exact = arb(math.comb(int(rows[i] + columns[j]), int(rows[i])))
                 value = arb(float(numbers.mantissa[i, j])) * arb(2) ** int(numbers.exponent[i, j])
                 assert abs(value / exact - 1) <= arb(numbers.error)
+
+
+@pytest.mark.parametrize("histogram", [(9, 7, 7, 4, 2, 0), (5, 5, 3, 3), (8, 6, 3)])
+def test_a_step_is_where_the_number_of_sets_grows(histogram):
+    """If two losses allow different numbers of sets, the step between them allows more than the loss before."""
+    sets = Sets(Profile.of(np.array(histogram)), range(2, 4), reach=10**6)
+    for group, ends in enumerate(sets.lasts.T.tolist()):
+        for axis, other in ((0, ends[1]), (1, ends[0])):
+            numbers = [
+                sets.number(group, *((loss, other) if axis == 0 else (other, loss))) for loss in range(ends[axis] + 1)
+            ]
+            for first, last in itertools.combinations(range(len(numbers)), 2):
+                if numbers[first] < numbers[last]:
+                    step = sets.find_step(group, axis, first, last)
+                    assert first < step <= last
+                    assert numbers[step - 1] < numbers[step]
 
 
 def test_numbers_of_all_sets_are_those_of_enumeration():

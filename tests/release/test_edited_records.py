@@ -115,6 +115,21 @@ def list_edits(stored):
         yield from ((name, False, edit(value)) for value in [*VALUES, *near] if json.dumps(value) != json.dumps(found))
 
 
+def test_a_contradiction_is_named():
+    """What a record says about its charge, its persons and its days goes together."""
+    charged = {"charge": {"ledger": "0" * 32, "number": 1}}
+    for name, change, words in (
+        ("declared counts", {**charged, "secure": False}, "a release that can be repeated was charged"),
+        ("declared counts", {"population": "EU"}, "it has the population of a ledger, and no charge"),
+        ("declared counts", {"persons_counted": True}, "persons are counted, and one adds more than 1"),
+        ("persons in a week", {"span": None}, "the unit is not that of the days"),
+    ):
+        edited = {**MADE[name]().to_dict(), **change}
+        edited = {field: value for field, value in edited.items() if value is not None}
+        with pytest.raises(DataError, match=f"must not contradict itself; in the text, {words}"):
+            Publication.from_json(json.dumps(edited))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MADE)
 def test_an_edited_record_is_refused(name):

@@ -50,7 +50,8 @@ def test_labels_travel_with_the_list(holder, tmp_path):
     assert (tmp_path / "top.csv").read_text(encoding="utf-8").splitlines()[0] == '"rank","item","year","title"'
     assert release.to_arrow()["title"].to_pylist() == release.to_polars()["title"].to_list() == ["Ä", "B", None]
     assert Release.from_parquet(tmp_path / "top.parquet") == release
-    assert str(release).splitlines()[0] == "1  a  1  Ä"
+    heads, first, *_ = (line.split() for line in str(release).splitlines())
+    assert (heads, first) == (["rank", "item", "year", "title"], ["1", "a", "1", "Ä"])
     assert "<td>Ä</td>" in release._repr_html_()
 
 

@@ -119,6 +119,7 @@ MUTATIONS = (
     Mutation("privacy_loss.py:_compare_with", "reverse", "test_a_law_that_exceeds_delta_is_caught", at=1),
     # Draws by random bits.
     Mutation("draw_below", "move border", "test_below_is_uniform"),
+    Mutation("choose_by_loss", "drop right", "test_a_loss_is_chosen_by_its_weight"),
     Mutation("draw_below_each", "drop right", "test_the_incomplete_last_cycle_is_rejected", at=0),
     Mutation("draw_distinct_below", "drop right", "test_distinct_below_is_uniform_over_all_that_fit", at=0),
     Mutation("draw_distinct_below", "drop right", "test_distinct_below_is_uniform_over_all_that_fit", at=1),
@@ -142,7 +143,9 @@ MUTATIONS = (
     ),
     Mutation("Request.limits", "reverse", "test_one_person_is_in_so_many_groups_and_cells", at=0),
     Mutation(
-        "Dialect.write_unvoted", "write gaps < for gaps <=", "test_every_engine_counts_the_same_cells[pyarrow-domain]"
+        "Dialect.write_unvoted",
+        "write gaps - voted_before < for gaps - voted_before <=",
+        "test_every_engine_counts_the_same_cells[pyarrow-domain]",
     ),
     Mutation("Dialect.write_text", "swap branches", "test_every_engine_keeps_the_same_votes[pyarrow-float]"),
     Mutation("Dialect.write_counting", "write count( for count(DISTINCT ", "test_counts_each_person_once[postgres]"),

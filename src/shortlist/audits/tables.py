@@ -1,7 +1,8 @@
 """The path of tables: on every engine that is installed, one hostile person changes each count by 1 at most.
 
 Tables are counted for a domain, without one, and by group. Without a domain, the person may also bring new items. By
-group, the person changes no more groups and cells than the limits allow. The tables are random, and made to be
+group, the person changes no more groups and cells than the limits allow. With weights and by week, the limit is one on
+the cells of each week, and the person adds to each at most the largest weight. The tables are random, and made to be
 miscounted: with values that an engine may round, fold, convert or take for equal.
 """
 
@@ -27,6 +28,7 @@ import numpy as np
 from shortlist.audits.cases import Finding, Result
 from shortlist.errors import DataError
 from shortlist.exact.bits import Bits, SeededBits, SystemBits
+from shortlist.periods import Every, Span
 from shortlist.privacy.numbers import write_count
 from shortlist.profile import EVERY_LEVEL, Levels, Picks
 from shortlist.votes.duckdb import Workspace
@@ -40,7 +42,12 @@ if TYPE_CHECKING:
 Counts = dict[tuple[int, bytes | None], int] | str
 """The count of each cell, which is the number of a group and an item, or the text of the error."""
 
-WITH_DOMAIN, WITHOUT_DOMAIN, BY_GROUP = CHECKS = ("tables", "tables without a domain", "tables by group")
+WITH_DOMAIN, WITHOUT_DOMAIN, BY_GROUP, BY_WEEK = CHECKS = (
+    "tables",
+    "tables without a domain",
+    "tables by group",
+    "tables with weights by week",
+)
 _PAIRS = 30
 """How many pairs of tables each check counts."""
 _MOST_IDLE = 10
@@ -48,6 +55,11 @@ _MOST_IDLE = 10
 _COLUMNS = {"person": "user", "item": "track"}
 _PLACES = ["de", "DE", "at"]
 """The groups; votes have others, too."""
+_HEAVIEST = 3
+_WEIGHTS = [1.0, 2.0, 2.9, 3.0, 3.0, 3.0, 1e300, float("inf"), 0.5, -1.0, float("nan"), None]
+_WEEKS = Span(since=date(2024, 2, 26), until=date(2024, 3, 10), every=Every.WEEK, per=Every.WEEK)
+_DAYS = [*[date(2024, 2, 26), date(2024, 3, 3)] * 3, date(2024, 3, 4), date(2024, 3, 10), date(2024, 3, 11), None]
+"""The first and the last day of each week, and days outside. Most votes are in one week, so that its limit matters."""
 _Value = TypeVar("_Value")
 
 DOMAINS: dict[str, list[Any]] = {
@@ -125,10 +137,12 @@ def _check_engine(engine: Engine, subject: str, check: str, *, seed: int, most: 
             before, after = (count(pair, table, check, workspace) for table in tables)
             refused = isinstance(after, str)
             listed, groups = check != WITHOUT_DOMAIN, pair.groups if check == BY_GROUP else 1
-            wrong = not may_differ(before, after, pair.cap, groups=groups, listed=listed)
+            weekly = check == BY_WEEK
+            most = _HEAVIEST if weekly else 1
+            wrong = not may_differ(before, after, pair.cap, groups=groups, listed=listed, most=most, weekly=weekly)
             seen.update(pairs=1, refused=int(refused), moved=int(not refused and before != after), wrong=int(wrong))
     said = [
-        f"no count moved by more than 1, and in {seen['moved']} pairs one moved",
+        f"no count moved by more than {_HEAVIEST if check == BY_WEEK else 1}, and in {seen['moved']} pairs one moved",
         "in the last pair one person changed too much",
         "no count moved in any pair, so nothing is shown",
     ]
@@ -144,10 +158,13 @@ def count(pair: Neighbours, votes: Any, check: str = WITH_DOMAIN, workspace: Wor
         asked["domain"] = pair.items
     if check == BY_GROUP:
         asked |= {"by": "place", "groups": _PLACES, "groups_per_person": pair.groups}
+    if check == BY_WEEK:
+        # One person in one week is in one group.
+        asked |= {"time": "day", "span": _WEEKS, "groups_per_person": 1, "weight": "weight", "max_weight": _HEAVIEST}
     found: dict[tuple[int, bytes | None], int] = {}
     try:
         plan = plan_tally(votes, workspace=workspace, **asked)
-        if check == BY_GROUP:
+        if check in (BY_GROUP, BY_WEEK):
             family = plan.count_family()
             picked = [_pick_all(levels, plan.d) for levels in family]
             names = family.find(picked)
@@ -172,8 +189,19 @@ def _pick_all(levels: Levels, d: int) -> Picks:
     return Picks(levels=np.repeat(profile.values, profile.sizes), ranks=np.concatenate([*ranks, np.arange(0)]))
 
 
-def may_differ(before: Counts, after: Counts, cap: int | None, *, groups: int = 1, listed: bool = True) -> bool:
+def may_differ(
+    before: Counts,
+    after: Counts,
+    cap: int | None,
+    *,
+    groups: int = 1,
+    listed: bool = True,
+    most: int = 1,
+    weekly: bool = False,
+) -> bool:
     """Whether one person more can have made this difference. Items stay the same if a domain lists them.
+
+    A person adds at most `most` to a cell. If the limit is `weekly`, each group has it, and there is none on groups.
 
     >>> may_differ({(0, b"a"): 1, (0, b"b"): 0}, {(0, b"a"): 2, (0, b"b"): 1}, None)
     True
@@ -186,19 +214,22 @@ def may_differ(before: Counts, after: Counts, cap: int | None, *, groups: int = 
         return before == after  # an error must not depend on one person
     fits = before.keys() == after.keys() if listed else before.keys() <= after.keys()
     growth = {cell: votes - before.get(cell, 0) for cell, votes in after.items()}
-    grown = {group for (group, _), votes in growth.items() if votes}
-    return (
-        fits and {*growth.values()} <= {0, 1} and len(grown) <= groups and sum(growth.values()) <= (cap or len(after))
-    )
+    grown = Counter(group for (group, _), votes in growth.items() if votes)
+    cells = max(grown.values(), default=0) if weekly else grown.total()
+    within = (weekly or len(grown) <= groups) and cells <= (cap or len(after))
+    return fits and within and all(0 <= votes <= most for votes in growth.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbours:
-    """A domain, the votes of some people, and those of one person more. A vote is an item and a place."""
+    """A domain, the votes of some people, and those of one person more.
+
+    A vote is an item and a place, and perhaps a weight and a day.
+    """
 
     items: list[Any]
     kind: str
-    people: list[list[tuple[Any, str | None]]]
+    people: list[list[tuple[Any, ...]]]
     cap: int | None
     groups: int = 1
     """In how many groups a person counts."""
@@ -209,12 +240,16 @@ class Neighbours:
         """The votes as a table, with or without the last person."""
         import pyarrow as pa
 
-        rows = [(person, *vote) for person, votes in enumerate(self.people[:-1]) for vote in votes]
+        usual = (1.0, _DAYS[0])
+        people = [
+            [(person, *vote, *usual[len(vote) - 2 :]) for vote in votes] for person, votes in enumerate(self.people)
+        ]
+        *others, own = people
+        rows = [row for each in others for row in each]
         if last:
-            own = [(len(self.people) - 1, *vote) for vote in self.people[-1]]
             rows = [*own, *rows] if self.first else [*rows, *own]
         kind = pa.decimal128(20, 5) if self.kind == "decimal" else _VOTES[self.kind][1]
-        types = {"user": pa.int64(), "track": kind, "place": pa.string()}
+        types = {"user": pa.int64(), "track": kind, "place": pa.string(), "weight": pa.float64(), "day": pa.date32()}
         return pa.table(
             {name: pa.array([row[n] for row in rows], each) for n, (name, each) in enumerate(types.items())}
         )
@@ -231,8 +266,9 @@ def invent_neighbours(bits: Bits) -> Neighbours:
     usual = choose([values, values[:_ORDINARY]], bits)
     places = [*_PLACES, *_PLACES, "At", "dé", "de ", "xx", None]
 
-    def vote(among: Sequence[Any], number: range) -> list[tuple[Any, str | None]]:
-        return [(choose(among, bits), choose(places, bits)) for _ in range(choose(number, bits))]
+    def vote(among: Sequence[Any], number: range) -> list[tuple[Any, ...]]:
+        columns = (among, places, _WEIGHTS, _DAYS)
+        return [tuple(choose(each, bits) for each in columns) for _ in range(choose(number, bits))]
 
     people = [vote(usual, _FEW) for _ in range(choose(_FEW[:5], bits))]
     people.append(vote(choose([values, values[:_ORDINARY]], bits), _MANY))
@@ -270,7 +306,10 @@ def _hold_duckdb(table: pyarrow.Table, folder: Path) -> Any:
     connection = duckdb.connect()
     relation = connection.from_arrow(table)
     kind = "VARCHAR COLLATE NOCASE.NOACCENT" if str(relation.types[1]) == "VARCHAR" else relation.types[1]
-    connection.execute(f"CREATE TABLE votes (user BIGINT, track {kind}, place VARCHAR COLLATE NOCASE.NOACCENT)")
+    connection.execute(
+        f"CREATE TABLE votes (user BIGINT, track {kind}, place VARCHAR COLLATE NOCASE.NOACCENT, "
+        "weight DOUBLE, day DATE)"
+    )
     relation.insert_into("votes")
     return connection.table("votes")
 
@@ -290,8 +329,11 @@ def _hold_sqlite(table: pyarrow.Table, folder: Path) -> Any:
     stored = [[value if type(value) in plain else str(value) for value in row] for row in rows]
     path = folder / f"{len(table)}.sqlite"
     with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("CREATE TABLE votes (user INTEGER, track NUMERIC COLLATE NOCASE, place TEXT COLLATE NOCASE)")
-        connection.executemany("INSERT INTO votes VALUES (?, ?, ?)", stored)
+        connection.execute(
+            "CREATE TABLE votes (user INTEGER, track NUMERIC COLLATE NOCASE, place TEXT COLLATE NOCASE, "
+            "weight REAL, day TEXT)"
+        )
+        connection.executemany("INSERT INTO votes VALUES (?, ?, ?, ?, ?)", stored)
     return Query(path, "SELECT * FROM votes")
 
 

@@ -56,7 +56,7 @@ class Scaled:
         """The largest relative error of any of the numbers."""
         return self.roundings * ROUNDING
 
-    def take(self, index: IntArray | NDArray[np.bool_] | slice) -> Scaled:
+    def take(self, index: IntArray | NDArray[np.bool_] | slice | int) -> Scaled:
         """Return some of the numbers."""
         return Scaled(mantissa=self.mantissa[index], exponent=self.exponent[index], roundings=self.roundings)
 

@@ -54,6 +54,9 @@ class Candidates(Protocol):
 
     They are in groups. All candidates of a group have the same number of items. In an array that has a row for each
     loss, a column is a group.
+
+    An array of blocks has three layers: their groups, their first losses and their last losses. Each layer has a row
+    for each loss, and a column for each block.
     """
 
     top: IntArray
@@ -76,11 +79,20 @@ class Candidates(Protocol):
     def number(self, group: int, *losses: int) -> int:
         """Count the candidates of a group that have at most these losses."""
 
-    def count_blocks(self, groups: IntArray, firsts: IntArray, lasts: IntArray) -> tuple[Scaled, Scaled]:
+    def find_step(self, group: int, axis: int, first: int, last: int) -> int:
+        """Find a loss of one kind, near the middle, that allows more candidates than the loss before.
+
+        It is above `first` and at most `last`. There is one between them.
+        """
+
+    def count_blocks(self, blocks: IntArray) -> tuple[Scaled, Scaled]:
         """Count the candidates that the last losses of blocks allow, and at most as many as the first ones allow.
 
         Both are floats with a proven error. They are equal for a block of single losses.
         """
+
+    def choose_losses(self, blocks: IntArray) -> IntArray:
+        """Choose the loss of each block on which the number of candidates depends most, about."""
 
     def count_allowed(self, group: int, *losses: IntArray) -> IntArray:
         """Count the items allowed at each place of a list, a row for each draw. They are a prefix in falling order."""
@@ -131,7 +143,7 @@ class BlockCell:
         return weight * enclose_exp_minus(self.rate * self.candidates.offsets[self.group])
 
     def split(self) -> tuple[BlockCell, BlockCell] | None:
-        """Return two halves, or None if all losses in the cell allow the same candidates."""
+        """Return two parts, or None if all losses in the cell allow the same candidates."""
         if self.padded or self.least() == self.most():
             return None
         firsts, lasts = zip(*self.ranges, strict=True)
@@ -141,8 +153,8 @@ class BlockCell:
         ]
         axis = fewest.index(min(fewest))
         first, last = self.ranges[axis]
-        middle = (first + last) // 2
-        halves = ((first, middle), (middle + 1, last))
+        step = self.candidates.find_step(self.group, axis, first, last)
+        halves = ((first, step - 1), (step, last))
         low, high = ((*self.ranges[:axis], half, *self.ranges[axis + 1 :]) for half in halves)
         return replace(self, ranges=low), replace(self, ranges=high)
 
@@ -151,11 +163,7 @@ AnyCandidates = TypeVar("AnyCandidates", bound=Candidates)
 
 
 class BlockMixture(Prepared, Generic[AnyCandidates]):
-    """A law ∝ q^loss over some candidates, ready to be drawn from.
-
-    An array of blocks has three layers: their groups, their first losses and their last losses. Each layer has a row
-    for each loss, and a column for each block.
-    """
+    """A law ∝ q^loss over some candidates, ready to be drawn from."""
 
     def __init__(
         self, candidates: AnyCandidates, *, rate: Fraction, most: int, parts: int, steep: int = STEEP_BITS
@@ -164,7 +172,8 @@ class BlockMixture(Prepared, Generic[AnyCandidates]):
 
         Let N candidates be allowed by the last losses of a block, whose sum is b, and let a be the sum of its first
         losses. The block weighs at most N q^a. All candidates together weigh at least N q^b, and at least 1. Three bits
-        allow for errors. Blocks that are light beside this are left out. Others are cut into `parts`.
+        allow for errors. Blocks that are light beside this are left out. The first cuts make `parts` along each loss.
+        Each of the others cuts a block along the loss on which the number of candidates depends most.
         """
         self.rate, self.top = rate, candidates.top
         self._covered, vote = np.minimum(candidates.lasts, candidates.reach), float(rate) * _BITS
@@ -172,13 +181,13 @@ class BlockMixture(Prepared, Generic[AnyCandidates]):
         costs = np.array(candidates.offsets, dtype=np.float64) * vote
         blocks = np.stack(np.broadcast_arrays(np.arange(len(costs)), 0, self._covered))
         if len(costs) < parts:
-            blocks = cut(blocks, parts, candidates)
+            for loss in range(len(self._covered)):
+                blocks = cut(blocks, np.full(blocks.shape[2], loss), parts)
         light, bounds, surely, found = list[IntArray](), [np.array(beyond)], 0.0, 0
         heavy = list[tuple[IntArray, Scaled, Scaled]]()
         while blocks.size:
-            highest, lowest = candidates.count_blocks(*blocks)
-            wide = (blocks[1] < blocks[2]).any(axis=0)
-            if len(costs) == 1 and not wide.any():
+            highest, lowest = candidates.count_blocks(blocks)
+            if len(costs) == 1 and not (blocks[1] < blocks[2]).any():
                 heavy.append((blocks, highest, lowest))
                 break
             at_most, at_least = highest.exponent - costs[blocks[0, 0]] - blocks[1:].sum(axis=1, dtype=np.float64) * vote
@@ -197,7 +206,8 @@ class BlockMixture(Prepared, Generic[AnyCandidates]):
             bounds.append(at_most[is_light] + 3)
             heavy.append((blocks[..., is_heavy], highest.take(is_heavy), lowest.take(is_heavy)))
             found += int(is_heavy.sum())
-            blocks = cut(blocks[..., is_open], pieces[is_open], candidates)
+            blocks = blocks[..., is_open]
+            blocks = cut(blocks, candidates.choose_losses(blocks), pieces[is_open])
         self.candidates, self._light, self._bounds = candidates, light, np.concatenate(bounds)
         tables, most_numbers, least_numbers = zip(*heavy, strict=True)
         self.blocks, self.most, self.least = np.concatenate(tables, axis=2), join(most_numbers), join(least_numbers)
@@ -341,19 +351,15 @@ def make_cells(rate: Fraction, candidates: Candidates, blocks: IntArray, *, padd
     ]
 
 
-def cut(blocks: IntArray, parts: IntArray | int, candidates: Candidates) -> IntArray:
-    """Cut each block into at most so many parts of equal length, but for the last, where most candidates are lost."""
-    (groups, firsts, lasts), order = blocks, np.arange(blocks.shape[2])
-    chosen = np.zeros_like(order)
-    if len(lasts) == 2 and blocks.size:
-        left = candidates.count_blocks(groups, np.stack([lasts[0], firsts[1]]), np.stack([firsts[0], lasts[1]]))
-        chosen = np.array([numbers.exponent + np.log2(numbers.mantissa) for numbers in left]).argmin(axis=0)
-    width = (lasts - firsts)[chosen, order]
+def cut(blocks: IntArray, along: IntArray, parts: IntArray | int) -> IntArray:
+    """Cut each block along one of its losses into at most so many parts. They are of equal length, but for the last."""
+    _, firsts, lasts = blocks[:, along, np.arange(len(along))]
+    width = lasts - firsts
     stride = width // parts + 1
     number = width // stride + 1
-    owners = order.repeat(number)
+    owners = np.arange(len(along)).repeat(number)
     starts = (np.arange(len(owners)) - (number.cumsum() - number)[owners]) * stride[owners]
-    found, place = blocks[..., owners], (chosen[owners], np.arange(len(owners)))
+    found, place = blocks[..., owners], (along[owners], np.arange(len(owners)))
     found[1][place] += starts
     found[2][place] = found[1][place] + np.minimum(stride[owners] - 1, width[owners] - starts)
     return found

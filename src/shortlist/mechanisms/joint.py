@@ -414,6 +414,16 @@ class Lists:
             self._known[r] = math.prod((self.count_allowed(0, np.array([r]))[0] - np.arange(self.k)).tolist())
         return self._known[r]
 
+    def find_step(self, group: int, axis: int, first: int, last: int) -> int:
+        """Find where N_r grows: at the horizon, or where r is how far a level is below some h_(j)."""
+        middle = (first + last + 1) // 2
+        levels = self._rising.searchsorted(middle - self.top, side="right") - 1
+        before = int((self.top + self._rising[levels]).max())
+        if before > first:
+            return before
+        after = self.top + self._rising[np.minimum(levels + 1, len(self._rising) - 1)]
+        return int(min([*after[after > middle].tolist(), self.horizon]))
+
     def count_allowed(self, group: int, *losses: IntArray) -> IntArray:
         """Return C_{r,j} for every j, a row for each loss r. From the horizon on, every item is allowed."""
         return self._look_up(slice(None), losses[0]).T.astype(np.int64)
@@ -424,10 +434,15 @@ class Lists:
         picks = (self.profile if shown else self._levels.above(self.k, EVERY_LEVEL)).picks(positions)
         return picks, [np.minimum((self.top - picks.levels).max(axis=1), self.horizon)]
 
-    def count_blocks(self, groups: IntArray, firsts: IntArray, lasts: IntArray) -> tuple[Scaled, Scaled]:
+    def count_blocks(self, blocks: IntArray) -> tuple[Scaled, Scaled]:
         """Compute N_r for the last losses of rising blocks, and for their first ones that of the block before."""
-        numbers, places = self.compute_numbers(np.append(firsts[0, 0], lasts)), np.arange(1, lasts.size + 1)
-        return numbers.take(places), numbers.take(places - (firsts < lasts)[0])
+        firsts, lasts = blocks[1:, 0]
+        numbers, places = self.compute_numbers(np.append(firsts[0], lasts)), np.arange(1, lasts.size + 1)
+        return numbers.take(places), numbers.take(places - (firsts < lasts))
+
+    def choose_losses(self, blocks: IntArray) -> IntArray:
+        """Choose the only loss."""
+        return np.zeros(blocks.shape[2], dtype=np.int64)
 
     def compute_numbers(self, losses: IntArray) -> Scaled:
         """Compute N_r for rising losses r as floats with a proven error."""

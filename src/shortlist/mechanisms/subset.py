@@ -100,14 +100,14 @@ class SetDraws(BlockMixture["Sets"]):
     """The law P(S) ∝ e^(−rate · loss of S) over the sets of some sizes, on given levels, ready to be drawn from."""
 
     def __init__(
-        self, levels: Levels, *, sizes: range, rate: Fraction, leads: bool = True, most_pairs: int = 1 << 11
+        self, levels: Levels, *, sizes: range, rate: Fraction, leads: bool = True, most_pairs: int = 1 << 9
     ) -> None:
         """Prepare the draws. For more pairs of losses than `most_pairs`, a block holds several, and may reject.
 
         Without `leads`, a negative loss counts as 0.
         """
         reach = find_reach(count_set_bits(levels.d, sizes), rate)
-        super().__init__(Sets(levels, sizes, reach=reach, leads=leads), rate=rate, most=most_pairs, parts=32)
+        super().__init__(Sets(levels, sizes, reach=reach, leads=leads), rate=rate, most=most_pairs, parts=16)
 
 
 class Sets:
@@ -174,10 +174,30 @@ class Sets:
         places, spare = (int(each[0]) for each in self._count(np.array([group]), *np.array(losses)[:, None]))
         return math.comb(places + spare, places)
 
-    def count_blocks(self, groups: IntArray, firsts: IntArray, lasts: IntArray) -> tuple[Scaled, Scaled]:
+    def find_step(self, group: int, axis: int, first: int, last: int) -> int:
+        """Find where r or m grows: at the loss of a level above h_(n), or of one below h_(n+1)."""
+        middle, origin = (first + last + 1) // 2, int((self._next if axis else -self._nth)[group])
+        # The step of a level with v votes is h_(n+1) − v, or v − h_n: one on each side of the middle suffices.
+        level = int(self._falling.searchsorted(middle - origin if axis else origin - middle, side="right"))
+        nearest: list[int] = self._falling[max(0, level - 1) : level + 1].tolist()
+        steps = [origin + (each if axis else -each) for each in nearest]
+        return next(each for each in steps if first < each <= last)
+
+    def count_blocks(self, blocks: IntArray) -> tuple[Scaled, Scaled]:
         """Compute the number of sets at both ends of blocks as floats with a proven error."""
-        most, least = (count_sets(*self._count(groups[0], *losses)) for losses in (lasts, firsts))
-        return most, least
+        groups, firsts, lasts = blocks
+        numbers = count_sets(*self._count(groups[0], *np.array([lasts, firsts]).swapaxes(0, 1)))
+        return numbers.take(0), numbers.take(1)
+
+    def choose_losses(self, blocks: IntArray) -> IntArray:
+        """Choose the loss whose first value allows fewer sets, with the last value of the other. Floats are enough."""
+        groups, firsts, lasts = blocks
+        upper, lower = np.array([firsts[0], lasts[0]]), np.array([lasts[1], firsts[1]])
+        places, spare = (each.astype(np.float64) for each in self._count(groups[0], upper, lower))
+        # ln C(r + m, r) is about r ln(1 + m/r) + m ln(1 + r/m).
+        logs = places * np.log1p(spare / np.maximum(places, 1)) + spare * np.log1p(places / np.maximum(spare, 1))
+        chosen: IntArray = np.where(firsts < lasts, logs, np.inf).argmin(axis=0)
+        return chosen
 
     def count_allowed(self, group: int, *losses: IntArray) -> IntArray:
         """Count the items allowed at each place: first the forced items in order, then all that are allowed."""
@@ -210,7 +230,8 @@ def count_sets(places: IntArray, spare: IntArray) -> Scaled:
     >>> count_sets(np.array([0, 2, 2]), np.array([1, 1, 3])).align(0).round(6)
     array([ 1.,  3., 10.])
     """
-    return factorials(places + spare) / (factorials(places) * factorials(spare))
+    numbers = factorials(np.array([places + spare, places, spare]))
+    return numbers.take(0) / (numbers.take(1) * numbers.take(2))
 
 
 def factorials(numbers: IntArray) -> Scaled:
@@ -219,12 +240,14 @@ def factorials(numbers: IntArray) -> Scaled:
     >>> factorials(np.array([0, 5, 20])).align(0).tolist() == [1.0, 120.0, math.factorial(20)]
     True
     """
+    first = int(numbers.min()) >> _FACTORIAL_BITS
+    numbers = numbers - (first << _FACTORIAL_BITS)
     blocks = numbers >> _FACTORIAL_BITS
-    first = int(blocks.min())
-    needed = np.bincount((blocks - first).ravel()) > 0
+    needed = np.bincount(blocks.ravel()) > 0
     tables = [_tabulate_factorials(first + block) for block in np.flatnonzero(needed).tolist()]
-    rows, columns = (np.cumsum(needed) - 1)[blocks - first], numbers & (1 << _FACTORIAL_BITS) - 1
-    mantissa, exponent = (np.stack(each)[rows, columns] for each in zip(*tables, strict=True))
+    if len(tables) < len(needed):
+        numbers = numbers - ((~needed).cumsum() << _FACTORIAL_BITS)[blocks]
+    mantissa, exponent = (np.concatenate(each).take(numbers) for each in zip(*tables, strict=True))
     return Scaled(mantissa=mantissa, exponent=exponent, roundings=_FACTORIAL_ROUNDINGS)
 
 
@@ -274,6 +297,7 @@ def enclose_sets(d: int, sizes: range) -> arb:
     return total
 
 
+@lru_cache(maxsize=256)
 def count_set_bits(d: int, sizes: range) -> float:
     """Bound from above the logarithm, to base 2, of the number of sets of these sizes among d items."""
     with use_precision():
