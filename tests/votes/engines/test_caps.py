@@ -1,6 +1,5 @@
 """A cap keeps the same votes of a person on every engine, whatever type holds the person."""
 
-import hashlib
 import io
 from collections import Counter
 from datetime import date, datetime
@@ -12,11 +11,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
-from tallying import observe, tally
+from tallying import draw, observe, order, plan_count, tally
 
 from shortlist import Query
 from shortlist.periods import read_span
-from shortlist.votes.tallies import plan_tally
 
 DOMAIN = [f"i{number:02}" for number in range(12)]
 ROWS = [(person, item) for person in range(40) for item in DOMAIN]
@@ -24,19 +22,14 @@ CAP = 5
 UNTYPED = ("csv", "csv.gz", "jsonl")
 
 
-def keep(rows, text_of_item, cap=CAP):
-    """The counts by the rule: the first votes of each person by a hash of two texts, and then by the item."""
+def keep(rows, number_item, cap=CAP):
+    """The counts by the rule: the first votes of each person by a hash of person and item, and then by the item."""
     votes = {}
     for person, item in rows:
         votes.setdefault(person, set()).add(item)
     kept = Counter()
     for person, items in votes.items():
-
-        def order(item, person=person):
-            digest = hashlib.md5(f"{person} {text_of_item(item)}".encode()).digest()
-            return int.from_bytes(digest, "little"), item
-
-        kept.update(sorted(items, key=order)[:cap])
+        kept.update(sorted(items, key=lambda item: (order(person, number_item(item)), item))[:cap])
     return dict(kept)
 
 
@@ -64,7 +57,7 @@ def test_every_engine_keeps_the_same_votes(hold, engine, kind, all_items):
         users = np.array(users, dtype=np.int32)
     votes = hold({"user": users, "track": [item for _, item in ROWS]})["votes"]
     assert counts(all_items, votes) == keep(ROWS, DOMAIN.index)
-    assert counts(all_items, votes, domain=None) == keep(ROWS, str)
+    assert counts(all_items, votes, domain=None) == keep(ROWS, draw)
 
 
 @pytest.mark.parametrize("items", [[1, 2, 30, 400], [date(2024, 2, day) for day in range(1, 29, 5)], [True, False]])
@@ -74,7 +67,7 @@ def test_every_engine_keeps_the_same_items(hold, engine, items, all_items):
         pytest.skip("SQLite has neither dates nor booleans")
     rows = [(person, item) for person in range(30) for item in items]
     votes = hold({"user": [person for person, _ in rows], "track": [item for _, item in rows]})["votes"]
-    expected = keep(rows, lambda item: str(item).lower(), cap=1)
+    expected = keep(rows, lambda item: draw(str(item).lower()), cap=1)
     found = counts(all_items, votes, domain=None, votes_per_person=1)
     assert {str(item).lower(): count for item, count in found.items()} == {
         str(item).lower(): count for item, count in expected.items()
@@ -163,7 +156,7 @@ def count_private(all_items, votes, cap, **options):
         return cap
 
     asked = {"person": "user", "item": "track", "votes_per_person": CAPS[-1], "caps": CAPS, "choose_cap": choose}
-    counted = all_items(plan_tally(votes, **asked, **options).count())
+    counted = all_items(plan_count(votes, **asked, **options).count())
     return {item: count for count, item in counted if count}, found
 
 
@@ -175,7 +168,7 @@ def test_a_private_cap_counts_what_a_fixed_one_counts(hold, all_items):
     sizes = [len({item for person, item in rows if person == each}) for each in range(30)]
     expected = [sum(size > cap for size in sizes) for cap in (0, *CAPS[:-1])]
     assert count_private(all_items, votes, 4, domain=DOMAIN) == (keep(rows, DOMAIN.index, 4), expected)
-    assert count_private(all_items, votes, 2, observed=True) == (keep(rows, str, 2), expected)
+    assert count_private(all_items, votes, 2, observed=True) == (keep(rows, draw, 2), expected)
 
 
 @pytest.mark.parametrize("per", [None, "week"])
@@ -191,7 +184,7 @@ def test_a_private_cap_of_a_family_is_for_one_unit(hold, engine, per):
     asked = {"person": "user", "item": "track", "domain": DOMAIN, "time": "day", "span": span, "with_people": True}
     private = {"votes_per_person": CAPS[-1], "caps": CAPS, "choose_cap": lambda numbers: found.extend(numbers) or 2}
     for limit in ({"votes_per_person": 2}, private):
-        family = plan_tally(votes, **asked, **limit).count_family()
+        family = plan_count(votes, **asked, **limit).count_family()
         levels = [(each.values.tolist(), each.sizes.tolist()) for each in family]
         results.append((levels, family.people.tolist()))
     assert results[0] == results[1]
@@ -205,6 +198,6 @@ def test_a_private_cap_is_counted_after_the_limit_on_groups():
     votes, found = dict(zip(("user", "track", "land"), map(list, zip(*rows, strict=True)), strict=True)), []
     asked = {"person": "user", "item": "track", "domain": DOMAIN, "by": "land", "groups": ["at", "de", "fr"]}
     private = {"votes_per_person": CAPS[-1], "caps": CAPS, "choose_cap": lambda numbers: found.extend(numbers) or 9}
-    family = plan_tally(votes, **asked, **private, groups_per_person=1).count_family()
+    family = plan_count(votes, **asked, **private, groups_per_person=1).count_family()
     assert found == [4, 4, 4, 0]
     assert sum(int((each.values * each.sizes).sum()) for each in family) == 12
