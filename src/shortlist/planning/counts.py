@@ -246,7 +246,7 @@ def read_count_files(files: Any, *, item: str, count: str, by: Sequence[str] = (
     every group.
     """
     from shortlist.votes.duckdb import Workspace
-    from shortlist.votes.files import open_files
+    from shortlist.votes.formats import open_files
 
     workspace, wanted = Workspace(memory_limit=None), [*by, item, count]
     opened = open_files(workspace, files, choose=lambda header: header.take(wanted, where=_TABLE), name=_TABLE)

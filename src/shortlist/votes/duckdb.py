@@ -26,7 +26,8 @@ from shortlist.privacy.numbers import quote
 from shortlist.safe_text import escape_surrogates
 from shortlist.votes.dialects import DUCKDB, NO_COUNT, Column
 from shortlist.votes.failures import end_in, register_engine, translate_errors
-from shortlist.votes.files import OpenedFiles, open_files, write_float
+from shortlist.votes.files import OpenedFiles
+from shortlist.votes.formats import open_files, write_float
 from shortlist.votes.libraries import compute, datasets, duckdb, pa
 from shortlist.votes.matching import Lookup, can_match, make_key_table
 from shortlist.votes.queries import READABLE, Query, invent_name, quote_text, refuse_sql, strip_query
