@@ -1,5 +1,8 @@
 """Votes counted at once: what a release does in two steps, with the charge in between."""
 
+import hashlib
+from functools import reduce
+
 from shortlist.votes.tallies import plan_tally
 
 
@@ -11,3 +14,15 @@ def tally(votes, **asked):
 def observe(votes, **asked):
     """Count the votes of each item that the votes name, without a domain."""
     return plan_tally(votes, observed=True, **asked).count()
+
+
+def draw(text, place=0):
+    """Seven hexadecimal digits of the hash of a text, as a number."""
+    return int(hashlib.md5(text.encode()).hexdigest()[place : place + 7], 16)
+
+
+def order(person, *numbers):
+    """The order in which limits keep the groups or cells of a person, given their numbers."""
+    prime = 2**31 - 1
+    number = reduce(lambda mixed, each: (mixed * 1_000_003 + each) % prime, numbers)
+    return ((number * draw(str(person)) + draw(str(person), 7)) % prime) ** 2 % prime

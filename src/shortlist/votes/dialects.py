@@ -28,6 +28,10 @@ PICKS = ("place", "number", "level", "rank")
 """The columns of picks: a place in the answer, the number of a group, votes, and a rank among its items with them."""
 NO_COUNT, SEVERAL_COUNTS = -1, -2
 """In place of the votes of a group: a value of it is no count, or it has several rows."""
+_PRIME, _FACTOR = 2**31 - 1, 1_000_003
+"""The prime by which numbers are mixed, and the factor that makes one number of those of a group and an item."""
+_BLOCK = 1024
+"""Rows of a group are counted in blocks of so many, to find a row without putting all in order."""
 _LONGS = "from_json('[{}]', 'array<bigint>')"
 _LONG = "{0} >= -9223372036854775808 AND {0} < 9223372036854775808"
 _HELD = {
@@ -76,19 +80,13 @@ class Dialect:
     """The SQL of a value as a float of 64 bits."""
     wide: str = "{0}"
     """The SQL of a whole number whose sums have more than 64 bits."""
-    collation: str = ""
-    """The collation by bytes, where text has another one by itself."""
     functions: str = ""
     """What stands before the name of a function, so that no macro can have it."""
     encode: str = "{0}"
-    join: str = "concat({0}, ' ', {1})"
-    """The SQL that makes what is hashed of a text, and that joins two of them with a blank."""
-    digest: str = "md5({0})"
-    order: str = f"concat({', '.join(f'substr(digest, {place}, 2)' for place in range(31, 16, -2))})"
-    """The hash of a text, and the SQL of its order: by its bytes from last to first, as DuckDB reads it as a number.
-
-    Half of the bytes are enough, because equal ones are ordered by their values.
-    """
+    draw: str = "CAST(CAST(concat('x', substr(md5({0}), {1}, 7)) AS bit(28)) AS bigint)"
+    """The SQL of seven hexadecimal digits of the hash of a text, from a place on, as a number."""
+    mix: str = f"mod({{0}} * {{1}} + {{2}}, {_PRIME})"
+    """The SQL of a step that mixes numbers: each is below 2³¹, so that no product has more than 64 bits."""
     materialized: str = ""
     """The word that makes a table of a query of WITH. Without it, a limit counts a table that the caller made once:
     votes that are read twice may change in between, and a person would keep more than the limit."""
@@ -246,9 +244,10 @@ class Dialect:
 
         With weights, the query adds up what persons give to a cell, at most `max_weight` each.
 
-        A limit keeps, of each person, the first groups or cells by a hash of the texts of the person and of the group
-        or cell, and then by their values. So what it keeps depends on that person's votes alone, and not on the types
-        of the columns, which other persons' values may decide. `texts` names columns that hold the texts of others.
+        A limit keeps, of each person, the first groups or cells by a hash of the person's text and of the numbers of
+        group and item, and then by their values. Where items are not public, an item's number is a hash of its text.
+        So what a limit keeps depends on that person's votes alone, and not on the types of the columns, which other
+        persons' values may decide. `texts` names columns that hold the texts of others.
         """
         cell, count = ", ".join(request.cell), f"{self.functions}count"
         if request.counted:
@@ -257,9 +256,9 @@ class Dialect:
             return f"SELECT {cell}, {votes_of} AS votes FROM {votes} GROUP BY {cell}"
         if not request.needs_pairs:
             return f"SELECT {cell}, {self.functions}count(DISTINCT other) AS votes FROM {votes} GROUP BY {cell}"
-        names = ("other", *request.cell)
+        names = ["other"] if request.domain is not None else ["other", "item"]
         written = {name: (texts or {}).get(name) or self.write_text(name, kinds[name]) for name in names}
-        further = [text for text in dict.fromkeys(written.values()) if text in kinds and text not in names]
+        further = [text for text in written.values() if text in kinds and text not in names]
         return self._write_limits(votes, request, written, further)
 
     def write_pairs(self, votes: str, request: Request, further: Sequence[str] = ()) -> str:
@@ -277,36 +276,41 @@ class Dialect:
         person is kept only where it is found, so no mistake in finding it keeps more than the limit.
         """
         count, weights = f"{self.functions}count(*)", [] if request.weight is None else ["weight"]
+        of_person = [text for text in further if text == texts["other"]]
         steps, kept, distinct = {"all_votes": f"SELECT * FROM {votes}"}, "all_votes", False
         if not any(request.limits):  # votes are read once
             steps, kept = {}, votes
         for number, (values, limit) in enumerate(request.limits):
-            units, sizes, first, chosen = (f"{each}_{number}" for each in ("units", "sizes", "first", "chosen"))
+            units, sizes, chosen, kept_votes = (f"{each}_{number}" for each in ("units", "sizes", "chosen", "kept"))
             of_cells = values == request.cell
-            columns = ", ".join(("other", *values, *further, *(weights if of_cells else ())))
+            columns = ", ".join(("other", *values, *(weights if of_cells else ())))
             # Of a cell under a private cap, it must be known at which place it is.
             placed = of_cells and bool(request.caps)
             most, one, turn = (1, ", 1 AS turn", ", turn") if placed else (limit, "", "")
             steps[units] = (
                 self.write_pairs(kept, request, further)
                 if of_cells
-                else self._write_distinct(kept, ("other", *values), further)
+                else self._write_distinct(kept, ("other", *values), of_person)
             )
-            steps[sizes] = f"SELECT other, {count} AS size FROM {units} GROUP BY other"
-            few, many = (f"other IN (SELECT other FROM {sizes} WHERE size {sign} {most})" for sign in ("<=", ">"))
-            digest = self.digest.format(reduce(self.join.format, [texts[name] for name in ("other", *values)]))
-            digests = f"SELECT *, {digest} AS digest FROM {units} WHERE {many}"
-            order = f"{self.order}{self.collation}, {', '.join(values)}"
+            steps[sizes] = self._write_distinct(units, ["other"], of_person, [f"{count} AS size"])
+            few = f"other IN (SELECT other FROM {sizes} WHERE size <= {most})"
+            factor, addend = (self.draw.format(texts["other"], place) for place in (1, 8))
+            many = f"SELECT other AS person, {factor} AS factor, {addend} AS addend FROM {sizes} WHERE size > {most}"
+            mixed = f"SELECT {columns}, {self._write_mix(values, texts)} AS mixed FROM {units}"
+            mixed += f" JOIN ({many}) AS many ON other = person"
+            order = f"{self.mix.format('mixed', 'mixed', 0)}, {', '.join(values)}"
             window = f"PARTITION BY {self.write_unit(request)} ORDER BY {order}"
-            turns = f"SELECT *, {self.functions}row_number() OVER ({window}) AS turn FROM ({digests}) AS {first}"
-            ordered = f"SELECT {columns}{turn} FROM ({turns}) AS {first} WHERE turn <= {limit}"
-            steps[chosen] = f"SELECT {columns}{one} FROM {units} WHERE {few} UNION ALL {ordered}"
-            if not of_cells:
+            turns = f"SELECT *, {self.functions}row_number() OVER ({window}) AS turn FROM ({mixed}) AS mixed_units"
+            ordered = f"SELECT {columns}{turn} FROM ({turns}) AS ordered WHERE turn <= {limit}"
+            if of_cells:
+                steps[chosen] = f"SELECT {columns}{one} FROM {units} WHERE {few} UNION ALL {ordered}"
+                kept, distinct = chosen, True
+            else:
                 same = " AND ".join(f"{chosen}.{name} = {kept}.{name}" for name in ("other", *values))
                 found = f"EXISTS (SELECT 1 FROM {chosen} WHERE {same})"
-                chosen = f"kept_{number}"
-                steps[chosen] = f"SELECT * FROM {kept} WHERE {found}"
-            kept, distinct = chosen, of_cells
+                steps[chosen] = ordered
+                steps[kept_votes] = f"SELECT * FROM {kept} WHERE {few} UNION ALL SELECT * FROM {kept} WHERE {found}"
+                kept = kept_votes
         last = f"SELECT * FROM {kept}" if distinct else self.write_pairs(kept, request)
         tables = ", ".join(f"{name} AS {self.materialized}({query})" for name, query in steps.items())
         cell, counted = ", ".join(request.cell), f"{self._write_sum(EVERY_LEVEL) if weights else count} AS votes"
@@ -324,6 +328,15 @@ class Dialect:
         by = f"{cell}, {_write_search('turn', firsts[1:], range(len(firsts)))}"
         counted += f", {self.functions}sum(CASE WHEN turn IN ({', '.join(firsts)}) THEN 1 ELSE 0 END) AS exceeding"
         return f"{start}SELECT {by} AS step, {counted} FROM ({last}) AS counted GROUP BY {by}"
+
+    def _write_mix(self, values: Sequence[str], texts: Mapping[str, str]) -> str:
+        """The SQL that mixes the numbers of a group or cell with what was drawn for a person.
+
+        In the end, the result is squared. Without that, neighbouring numbers would be kept together.
+        """
+        numbers = [self.draw.format(texts[name], 1) if name in texts else name for name in values]
+        number = reduce(lambda mixed, each: self.mix.format(mixed, _FACTOR, each), numbers)
+        return self.mix.format(number, "factor", "addend")
 
     def _write_distinct(
         self, table: str, names: Sequence[str], further: Sequence[str], sums: Sequence[str] = ()
@@ -369,15 +382,31 @@ class Dialect:
         """The query on `{table}` that finds rows without a vote by their ranks among those of their groups.
 
         The row of a rank is the rank plus the number of rows with a vote that have at most so many gaps before them.
+        Rows are counted in blocks first. Then only those in the block where a row is found are put in order.
         """
         number, picked = _write_number(cell), self.picks.format(*picks)
-        gaps = f"item - row_number() OVER (PARTITION BY {number} ORDER BY item) + 1 AS gaps"
         chosen = f"votes <> 0 AND {number} IN (SELECT number FROM picked)"
-        voted = f"SELECT {number} AS voted_group, {gaps} FROM {{table}} WHERE {chosen}"
-        return (
-            f"WITH picked AS ({picked}) SELECT place, rank + count(gaps) FROM picked "
-            f"LEFT JOIN ({voted}) AS voted ON number = voted_group AND gaps <= rank GROUP BY place, rank"
-        )
+        first = f"item - {self.functions}mod(item, {_BLOCK})"
+        before = "CAST(sum(size) OVER (PARTITION BY voted_group ORDER BY block) - size AS BIGINT) AS voted_before"
+        gaps = "item - row_number() OVER (PARTITION BY voted_group, block ORDER BY item) + 1 AS gaps"
+        same = "number = voted_group AND located.block"
+        return f"""WITH picked AS ({picked}),
+            voted AS (SELECT {number} AS voted_group, {first} AS block, item FROM {{table}} WHERE {chosen}),
+            sizes AS (SELECT voted_group, block, count(*) AS size FROM voted GROUP BY voted_group, block),
+            blocks AS (SELECT voted_group, block, {before} FROM sizes),
+            located AS (
+                SELECT place, number, rank, max(block) AS block, coalesce(max(voted_before), 0) AS voted_before
+                FROM picked LEFT JOIN blocks ON number = voted_group AND block - voted_before <= rank
+                GROUP BY place, number, rank
+            ),
+            ordered AS (
+                SELECT voted_group, block, {gaps} FROM voted
+                WHERE EXISTS (SELECT 1 FROM located WHERE {same} = voted.block)
+            )
+            SELECT place, rank + voted_before + count(gaps) FROM located
+            LEFT JOIN ordered ON {same} = ordered.block AND gaps - voted_before <= rank
+            GROUP BY place, rank, voted_before
+        """
 
 
 def _write_number(cell: Sequence[str]) -> str:
@@ -432,9 +461,8 @@ DUCKDB = Dialect(
     add='system.main."+"({0}, {1})',
     functions="system.main.",
     encode="system.main.encode({0})",
-    join="""system.main."||"(system.main."||"({0}, CAST(' ' AS BLOB)), {1})""",
-    digest="system.main.md5_number({0})",
-    order="digest",
+    draw="CAST(system.main.concat('0x', system.main.substr(system.main.md5({0}), {1}, 7)) AS BIGINT)",
+    mix=f'system.main.mod(system.main."+"(system.main."*"({{0}}, {{1}}), {{2}}), {_PRIME})',
     materialized="MATERIALIZED ",
 )
 SPARK = Dialect(
@@ -458,6 +486,7 @@ SPARK = Dialect(
     # No character follows: the sign $ would allow the end of a line.
     matching="{0} RLIKE '^({1})(?!a)(?![^a])'",
     wide="CAST({0} AS DECIMAL(28, 0))",
+    draw="CAST(conv(substr(md5({0}), {1}, 7), 16, 10) AS BIGINT)",
 )
 POSTGRES = Dialect(
     text="text",
@@ -478,6 +507,5 @@ POSTGRES = Dialect(
     },
     matching="{0} ~ '^({1})$'",
     double="CAST({0} AS float8)",
-    collation=' COLLATE "C"',
     materialized="MATERIALIZED ",
 )

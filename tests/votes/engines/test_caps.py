@@ -1,6 +1,5 @@
 """A cap keeps the same votes of a person on every engine, whatever type holds the person."""
 
-import hashlib
 import io
 from collections import Counter
 from datetime import date, datetime
@@ -12,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
-from tallying import observe, tally
+from tallying import draw, observe, order, tally
 
 from shortlist import Query
 from shortlist.periods import read_span
@@ -24,19 +23,14 @@ CAP = 5
 UNTYPED = ("csv", "csv.gz", "jsonl")
 
 
-def keep(rows, text_of_item, cap=CAP):
-    """The counts by the rule: the first votes of each person by a hash of two texts, and then by the item."""
+def keep(rows, number_item, cap=CAP):
+    """The counts by the rule: the first votes of each person by a hash of person and item, and then by the item."""
     votes = {}
     for person, item in rows:
         votes.setdefault(person, set()).add(item)
     kept = Counter()
     for person, items in votes.items():
-
-        def order(item, person=person):
-            digest = hashlib.md5(f"{person} {text_of_item(item)}".encode()).digest()
-            return int.from_bytes(digest, "little"), item
-
-        kept.update(sorted(items, key=order)[:cap])
+        kept.update(sorted(items, key=lambda item: (order(person, number_item(item)), item))[:cap])
     return dict(kept)
 
 
@@ -64,7 +58,7 @@ def test_every_engine_keeps_the_same_votes(hold, engine, kind, all_items):
         users = np.array(users, dtype=np.int32)
     votes = hold({"user": users, "track": [item for _, item in ROWS]})["votes"]
     assert counts(all_items, votes) == keep(ROWS, DOMAIN.index)
-    assert counts(all_items, votes, domain=None) == keep(ROWS, str)
+    assert counts(all_items, votes, domain=None) == keep(ROWS, draw)
 
 
 @pytest.mark.parametrize("items", [[1, 2, 30, 400], [date(2024, 2, day) for day in range(1, 29, 5)], [True, False]])
@@ -74,7 +68,7 @@ def test_every_engine_keeps_the_same_items(hold, engine, items, all_items):
         pytest.skip("SQLite has neither dates nor booleans")
     rows = [(person, item) for person in range(30) for item in items]
     votes = hold({"user": [person for person, _ in rows], "track": [item for _, item in rows]})["votes"]
-    expected = keep(rows, lambda item: str(item).lower(), cap=1)
+    expected = keep(rows, lambda item: draw(str(item).lower()), cap=1)
     found = counts(all_items, votes, domain=None, votes_per_person=1)
     assert {str(item).lower(): count for item, count in found.items()} == {
         str(item).lower(): count for item, count in expected.items()
@@ -175,7 +169,7 @@ def test_a_private_cap_counts_what_a_fixed_one_counts(hold, all_items):
     sizes = [len({item for person, item in rows if person == each}) for each in range(30)]
     expected = [sum(size > cap for size in sizes) for cap in (0, *CAPS[:-1])]
     assert count_private(all_items, votes, 4, domain=DOMAIN) == (keep(rows, DOMAIN.index, 4), expected)
-    assert count_private(all_items, votes, 2, observed=True) == (keep(rows, str, 2), expected)
+    assert count_private(all_items, votes, 2, observed=True) == (keep(rows, draw, 2), expected)
 
 
 @pytest.mark.parametrize("per", [None, "week"])

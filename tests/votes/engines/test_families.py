@@ -1,6 +1,5 @@
 """Families of lists: every engine counts the same cells, under the same limits."""
 
-import hashlib
 import random
 from collections import Counter
 from datetime import date
@@ -9,11 +8,11 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
+from tallying import draw, order
 
 from shortlist.errors import DataError, ParameterError
 from shortlist.profile import EVERY_LEVEL, Picks
 from shortlist.votes.tallies import plan_tally
-from shortlist.votes.values import write_text
 
 ITEMS = ["a", "b", "c", "d", "e", "never"]
 COUNTRIES = ["de", "at", "ch"]
@@ -41,27 +40,26 @@ def make_columns(rows):
     return dict(zip(("user", "country", "week", "track"), map(list, zip(*rows, strict=True)), strict=True))
 
 
-def count(rows, c, m, write=str):
+def count(rows, c, m):
     """The votes of each cell (group and item, in numbers or values) by the rule, of rows of a person and a cell."""
-    return dict(Counter(cell for cells in keep(rows, c, m, write).values() for cell in cells))
+    return dict(Counter(cell for cells in keep(rows, c, m).values() for cell in cells))
 
 
-def keep(rows, c, m, write=str):
+def keep(rows, c, m):
     """The cells that are kept of each person, by the rule."""
     cells, kept = {}, {}
     for person, group, item in rows:
         cells.setdefault(person, set()).add((group, item))
 
-    def order(person, *values):
-        text = " ".join([str(person), *map(write, values)])
-        return int.from_bytes(hashlib.md5(text.encode()).digest(), "little"), *values
+    def rank(person, *values):
+        return order(person, *(draw(each) if isinstance(each, str) else each for each in values)), *values
 
     for person, voted in cells.items():
         # A limit on cells limits groups as well.
         kept_groups = None if m is not None and c >= m else c
-        groups = sorted({group for group, _ in voted}, key=lambda group: order(person, group))[:kept_groups]
+        groups = sorted({group for group, _ in voted}, key=lambda group: rank(person, group))[:kept_groups]
         voted = [(group, item) for group, item in voted if group in groups]
-        kept[person] = sorted(voted, key=lambda cell: order(person, *cell))[:m]
+        kept[person] = sorted(voted, key=lambda cell: rank(person, *cell))[:m]
     return kept
 
 
@@ -154,6 +152,19 @@ def test_every_engine_counts_the_people_of_a_group(hold, domain):
         ]
 
 
+def test_items_without_votes_are_found_in_large_groups(hold):
+    """By their ranks, in groups with few votes, with stretches full of votes, and without any."""
+    domain, bits = list(range(3500)), random.Random(5)
+    voted = {"few": bits.sample(domain, 40), "full": [*range(900, 2200), *range(3000, 3500)], "none": []}
+    rows = [(item % 7, group, item) for group, items in voted.items() for item in items]
+    columns = dict(zip(("user", "country", "track"), map(list, zip(*rows, strict=True)), strict=True))
+    planned = plan(hold(columns)["votes"], domain=domain, by="country", groups=list(voted), groups_per_person=9)
+    found = read_cells(planned.count_family())
+    for listed, items in zip(found, voted.values(), strict=True):
+        assert [item for item, votes in listed if not votes] == sorted(set(domain) - set(items))
+        assert [item for item, votes in listed if votes] == sorted(items)
+
+
 def test_a_catalogue_lists_items_by_group(hold):
     """An item that is listed in three groups is three cells before the limit, and no cell in the others."""
     rows = draw_votes(seed=2)
@@ -189,7 +200,7 @@ def test_groups_of_several_types(hold, engine, values):
     found = read_cells(planned.count_family())
     voted = [(user, values.index(value), "ab".index(item)) for user, value, item in rows]
     named = {(g, "ab".index(item)): votes for g, listed in enumerate(found) for item, votes in listed if votes}
-    assert named == count(voted, 1, 1, write_text)
+    assert named == count(voted, 1, 1)
     assert planned.groups == tuple((value,) for value in values)
 
 
