@@ -19,7 +19,7 @@ from dataclasses import replace
 from datetime import UTC
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from shortlist.errors import ParameterError
 from shortlist.privacy.numbers import quote
@@ -588,7 +588,8 @@ class FileSource(DuckDBSource):
         return Table(kinds=kinds, batches=batches)
 
     def _run(self, described: Description, work: Callable[[TypedRows], _R]) -> _R:
-        opened, workspace = described.held, self._workspace
+        opened: OpenedFiles = described.held
+        workspace = self._workspace
 
         def use(*given: Any) -> _R:
             first, *more = (
@@ -597,7 +598,7 @@ class FileSource(DuckDBSource):
             with workspace.read_streams() if any(isinstance(each, Table) for each in given) else nullcontext():
                 return work(replace(first, more=tuple(more)))
 
-        return cast("_R", opened.read(use))
+        return opened.read(use)
 
 
 def _describe_part(given: Any) -> Description:

@@ -159,8 +159,8 @@ class Part:
     """One file as it is found: the path to read, how it is packed, and its chosen columns.
 
     Files of one `layout` are read together: the delimiter and the names of a CSV file. Files whose columns have the
-    same `types` are one relation, or one table of Arrow types if DuckDB does not hold all of their values. A dataset
-    has columns that are `constants` in a file.
+    same `types` are one relation, or one table of Arrow types if DuckDB does not hold all of their values. A column
+    that is named by a folder, or that a dataset has and a file has not, is one of `constants`.
     """
 
     place: Place

@@ -52,7 +52,9 @@ class ParquetFiles(OpenedFiles):
                         f"it has not in {before.place.label!r} and {part.place.label!r}",
                         hint="write the files with one type, or cast the column in a query",
                     )
-            described.append(_choose_reader(part, chosen, types))
+            folders = dict(each.split("=", 1) for each in part.place.partitions)
+            constants = {column: pa.scalar(unquote(folders[column])) for column in chosen if column in folders}
+            described.append(_choose_reader(replace(part, constants=constants), chosen, types))
         return described
 
     def _open(self, groups: Sequence[Sequence[Part]]) -> Any:
@@ -77,15 +79,12 @@ def _choose_reader(part: Part, chosen: Sequence[str], types: Mapping[str, str]) 
     if part.place.kind is Kind.REMOTE or not any(kind.startswith("TIME") for kind in part.types):
         return part
     schema = datasets.dataset(part.path, format="parquet").schema
-    texts = {
-        name: pa.scalar(unquote(value)) for name, _, value in (each.partition("=") for each in part.place.partitions)
-    }
-    constants = part.constants or {name: text for name, text in texts.items() if name in chosen}
+    constants = part.constants
     if not set(chosen) <= {*schema.names, *constants}:  # DuckDB has another name for a column
         return part
     kinds = tuple(constants[each].type if each in constants else schema.field(each).type for each in chosen)
     if any(pa.types.is_time(kind) or (pa.types.is_timestamp(kind) and kind.unit == "ms") for kind in kinds):
-        return replace(part, types=kinds, by_arrow=True, constants=constants)
+        return replace(part, types=kinds, by_arrow=True)
     return part
 
 
