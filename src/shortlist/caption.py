@@ -194,7 +194,7 @@ def _describe_limits(release: Publication) -> str:
     how = ""
     if quantile is not None:
         share = f"about {float(100 * quantile):.0f} %"
-        how = f" The limit on items was chosen so that {share} have no more, and chance had a part in it."
+        how = f" The limit on items was chosen so that {share} of {unit}s have no more, and chance had a part in it."
     about = "Counts and accuracy are about those:"
     if largest is not None:
         items = "" if cap is None else f", for at most {write_count(cap, 'items')}"

@@ -19,8 +19,7 @@ import hashlib
 import json
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -31,14 +30,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shortlist.errors import DataError, ParameterError, ShortlistError
+from shortlist.errors import DataError, ShortlistError
 from shortlist.mechanisms import MECHANISMS
 from shortlist.mechanisms.accuracy import Assessment, ErrorBound, NoisyPeople, ReleasedCounts
 from shortlist.periods import Period, Span, is_of_period
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import write_count, write_exact
 from shortlist.safe_text import is_line, is_visible, is_words
-from shortlist.terms import AUTO_CAP, EXTRAS, Terms
+from shortlist.terms import AUTO_CAP, EXTRAS, SET_BY_CAP, Terms
 from shortlist.version import __version__
 
 if TYPE_CHECKING:
@@ -412,33 +411,12 @@ def _rebuild_terms(release: Publication) -> Terms | None:
     spent, _, k, epsilon = (asked.pop(name, None) for name in ("cap_epsilon", "cap_quantile", "k", "epsilon"))
     if spent is None:
         return Terms.read(release.mechanism, k, epsilon, **known, **asked)
-    stated = {name: value for name, value in release.parameters.items() if name not in _ABOUT_CHOICE}
-    cap, found = asked.pop("votes_per_person", None), None
-    for name, given in _list_requests(release, known | asked):
-        with suppress(ParameterError, ValueError, KeyError):  # it was another request
-            terms = Terms.read(name, k, epsilon, votes_per_person=AUTO_CAP, **given).by_cap[cap]
-            _check(terms.mechanism.name == release.mechanism and stated.items() <= terms.parameters.items())
-            found = terms if found is None or terms.guarantee == release.guarantee else found
-    _check(found is not None)
-    return found
-
-
-def _list_requests(release: Publication, asked: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """List what may have been asked for if the cap was chosen privately. The guarantee is the weakest of all caps.
-
-    A record has what belongs to the chosen cap: the limit on groups, and without a domain the mechanism and its own
-    parameters. Each may have been given, or may have followed from the cap.
-    """
-    without_domain = not MECHANISMS[release.mechanism].needs_domain
-    given = {**asked, "without_domain": without_domain}
-    requests = [(release.mechanism, given)]
-    if without_domain:
-        plain = {name: value for name, value in given.items() if name not in ("k_bar", "noise")}
-        requests += [(release.mechanism, plain), ("auto", plain)]
-    for name, each in requests:
-        yield name, each
-        if asked.get("groups_per_person") is not None:
-            yield name, {**each, "groups_per_person": None}
+    # The guarantee is the weakest of all caps. So the terms of the others are needed, too, as they were asked for.
+    cap, request = asked.pop("votes_per_person", None), dict(asked.pop("cap_asked", ()))
+    given = {name: value for name, value in (known | asked).items() if name not in SET_BY_CAP}
+    given["without_domain"] = not MECHANISMS[release.mechanism].needs_domain
+    name = request.pop("mechanism", release.mechanism)
+    return Terms.read(name, k, epsilon, votes_per_person=AUTO_CAP, **given, **request).by_cap[cap]
 
 
 def _count_lists(release: Publication) -> int | None:

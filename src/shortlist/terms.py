@@ -34,6 +34,8 @@ AUTO_CAP = "auto"
 """In place of `votes_per_person`: the cap is chosen privately."""
 EXTRAS = {"assess", "counts_epsilon", "counts_rho", "counts_delta", "others", "people_epsilon"}
 """The parameters that buy something on top of a list."""
+SET_BY_CAP = ("groups_per_person", "k_bar", "noise")
+"""The parameters that may follow from a private cap, if they are not given. They decide what other caps promise."""
 MAY_BE_RANDOM = "may be random"
 """The remark on a list whose bound is at least the number of people in its group."""
 TOO_FEW_PEOPLE = "too few people"
@@ -119,6 +121,8 @@ class Terms:
     """How `votes_per_person` is or was chosen, if it is not given."""
     by_cap: Mapping[int, Terms] = field(default_factory=dict, compare=False, repr=False)
     """The terms of each cap that may be chosen, until one is."""
+    cap_asked: tuple[tuple[str, Any], ...] = ()
+    """With a private cap: what was asked for, where the mechanism of the chosen cap does not tell."""
     charged: Guarantee | None = None
     """With a private cap: what all of these terms promise, and what is charged."""
     guarantee: Guarantee = field(init=False, compare=False)
@@ -157,6 +161,7 @@ class Terms:
             "votes_per_person": AUTO_CAP if self.by_cap else self.votes_per_person,
             "cap_epsilon": private and private.epsilon,
             "cap_quantile": private and private.quantile,
+            "cap_asked": self.cap_asked or None,
             "assess": assess and assess.epsilon * times,
             "counts_epsilon": counts and counts.epsilon and counts.epsilon * times,
             "counts_rho": counts and counts.rho and counts.rho * times**2,
@@ -419,7 +424,14 @@ def _read_for_each_cap(mechanism: str | Mechanism, k: Any, epsilon: Any, given: 
     # The terms of one cap are a release of their own after the choice.
     weakest = find_weakest([each.guarantee for each in read.values()])
     charged = compose([replace(spent, unit=weakest.unit), weakest])
-    after = {cap: replace(each, private_cap=choice, charged=charged) for cap, each in read.items()}
+    asked = {"mechanism": mechanism if given.get("without_domain") else None}
+    asked |= {name: given.get(name) for name in SET_BY_CAP}
+    told = tuple(
+        (name, value if isinstance(value, str) else read_whole(value, name=name))
+        for name, value in asked.items()
+        if value is not None
+    )
+    after = {cap: replace(each, private_cap=choice, cap_asked=told, charged=charged) for cap, each in read.items()}
     return replace(after[CAPS[-1]], by_cap=after)
 
 

@@ -90,6 +90,15 @@ def test_refuses_with_the_ways_out(select, more, words):
     assert words in " ".join(done.stderr.split())
 
 
+def test_a_period_that_is_no_column_is_made_of_times(call, charts):
+    """The error for a missing column of months says how months are made of dates."""
+    (charts / "months.csv").write_text("month\n2026-01\n")
+    done = call(*ASKED, "--by", "month", "--groups", "months.csv", "--groups-per-person", "1", "--epsilon", "1")
+    assert done.exit_code == 1
+    assert "must have a column 'month'" in done.stderr
+    assert "if the votes have a date or a time, pass --time, its column, and --every month" in done.stderr
+
+
 def test_a_table_fits_a_narrow_terminal(select, monkeypatch):
     """If it would be too wide, columns stand closer together, and no word is broken."""
     monkeypatch.setenv("COLUMNS", "80")

@@ -241,6 +241,8 @@ def test_a_mechanism_object_may_be_given():
         ({"by": 3}, "`by` must be a column"),
         ({"by": "rank"}, "must not be called like a column"),
         ({"by": "remark"}, "must not be called like a column"),
+        ({"by": "pays\u00a0d'origine"}, "by must be columns whose names are one line"),
+        ({"by": "a\nb"}, "by must be columns whose names are one line"),
         ({"by": "people"}, "must not be called like a column"),
         ({"min_people": 5}, "`min_people` must go with `people_epsilon`"),
         ({"people_epsilon": 0}, "people_epsilon"),

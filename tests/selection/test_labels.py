@@ -81,6 +81,8 @@ def test_labels_have_one_type_that_a_record_can_hold(labels, written):
         ({"label": "count"}, ParameterError, "label must not be called like a column of a release"),
         ({"label": ["title", "title"]}, ParameterError, "a list of different ones"),
         ({"label": 7}, ParameterError, "label must be a column of the domain, or a list of them, not int"),
+        ({"label": "a\tb"}, ParameterError, "label must be columns whose names are one line"),
+        ({"label": "x" * 201}, ParameterError, "label must be columns whose names are one line"),
         ({"label": ""}, ParameterError, "label must be a column of the domain"),
         ({"label": "title", "domain": ["a", "b", "c"]}, ParameterError, "must go with a domain that has columns"),
         ({"label": "title", "domain": None, "delta": "1e-6"}, ParameterError, "label must go with domain"),

@@ -1,6 +1,7 @@
 """`votes_per_person="auto"`: the cap is chosen privately, stated in the record, and paid for before a vote is read."""
 
 import json
+import re
 from fractions import Fraction
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from shortlist.mechanisms.private_cap import CAPS
 from shortlist.planning import plan
 from shortlist.privacy.numbers import write_exact
 from shortlist.release import Publication
+from shortlist.terms import Terms
 from shortlist.testing import SeededBits
 
 DOMAIN = [f"track {number:02d}" for number in range(20)]
@@ -75,7 +77,7 @@ def test_every_kind_of_release_states_the_cap(options):
     assert release.guarantee.epsilon == 4 + bought or "counts_rho" in options
     assert Publication.from_json(release.to_json()) == release
     for text in (str(release), release.explain()):
-        assert "The limit on items was chosen so that about" in text
+        assert re.search(r"The limit on items was chosen so that about \d+ % of persons have no more", text)
     record = release.to_dict()
     if isinstance(release, Release):
         jsonschema.validate(record, SCHEMA)
@@ -143,6 +145,40 @@ def test_a_changed_cap_is_found():
     ):
         with pytest.raises(DataError, match="contradict"):
             Release.from_json(json.dumps({**record, **change}))
+
+
+REQUESTS = [
+    {"mechanism": "auto"},
+    {"mechanism": "limited-domain"},
+    {"mechanism": "limited-domain", "k_bar": 40},
+    {"mechanism": "threshold"},
+    {"mechanism": "threshold", "noise": "gaussian"},
+]
+FAMILIES = [{}, {"groups_per_person": 1}, {"groups_per_person": 2}]
+
+
+@pytest.mark.parametrize("by", [{}, FAMILY], ids=["one list", "family"])
+@pytest.mark.parametrize("budget", [{"epsilon": 2}, {"rho": "0.5"}], ids=str)
+def test_a_record_promises_what_its_own_request_did(by, budget):
+    """The limits and the mechanism that were asked for decide which cap is the weakest. So a record says them."""
+    requests = [{**one, **limits} for one in REQUESTS for limits in (FAMILIES if by else [{}])]
+    known = {"delta": "1e-6", "votes_per_person": "auto", **budget}
+    groups = {"groups": 3} if by else {}
+    promised = {
+        str(each): Terms.read(k=1, persons_counted=True, without_domain=True, **known, **groups, **each).guarantee
+        for each in requests
+    }
+    assert len(set(promised.values())) > 1
+    for seed, asked in enumerate(requests):
+        options = {**ASKED, "domain": None, "k": 1, "epsilon": None, **known, **by, **asked}
+        release = select(VOTES, **options, bits=SeededBits(seed))
+        assert release.guarantee == promised[str(asked)]
+        assert Publication.from_json(release.to_json()) == release
+        record = release.to_dict()
+        for other in set(promised.values()) - {release.guarantee}:
+            numbers = {name: write_exact(getattr(other, name)) for name in ("epsilon", "delta", "rho", "rho_delta")}
+            with pytest.raises(DataError, match="contradict"):
+                Publication.from_json(json.dumps({**record, "guarantee": {**record["guarantee"], **numbers}}))
 
 
 @pytest.mark.parametrize(

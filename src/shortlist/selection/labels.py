@@ -12,6 +12,7 @@ from typing import Any
 from shortlist.errors import ParameterError
 from shortlist.periods import Span
 from shortlist.record import COLUMNS, FAMILY_COLUMNS
+from shortlist.safe_text import LONGEST_LINE, is_line
 from shortlist.votes.domain import NAME, make_chooser
 from shortlist.votes.duckdb import Workspace
 from shortlist.votes.libraries import has_columns, unwrap
@@ -44,6 +45,12 @@ def _read_columns(given: Any, name: str, where: str, taken: Sequence[str]) -> tu
     names = () if given is None else (given,) if isinstance(given, str) else tuple(given)
     if not all(isinstance(each, str) and each for each in names) or len(set(names)) < len(names):
         raise ParameterError(f"`{name}` must be a column of the {where}, or a list of different ones")
+    if not all(map(is_line, names)):
+        raise ParameterError(
+            f"`{name}` must be columns whose names are one line of at most {LONGEST_LINE} characters that show",
+            "the name of one is not, and no record of the release could be read",
+            hint="give the column another name, by a view or a query",
+        )
     if not set(names).isdisjoint(taken):
         raise ParameterError(
             f"`{name}` must not be called like a column of a release",

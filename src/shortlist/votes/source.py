@@ -23,6 +23,7 @@ import numpy as np
 
 from shortlist.array_types import IntArray
 from shortlist.errors import ChangedError, DataError, ParameterError
+from shortlist.periods import Every
 from shortlist.privacy.numbers import quote
 from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
 from shortlist.votes.array_counts import ArrayTally
@@ -112,6 +113,8 @@ class Header:
         # Of a first line, of keys and of an answer nothing is repeated: they may be data.
         nearest = " or ".join(self._nearest(name))
         near = f"did you mean {nearest}?" if nearest else None
+        if near is None and where == VOTES and name.casefold() in set(Every):
+            near = f"if the votes have a date or a time, pass `time`, its column, and `every='{name.casefold()}'`"
         advice = {
             Origin.SCHEMA: near,
             Origin.FRAME: near,
