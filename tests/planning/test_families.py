@@ -6,6 +6,8 @@ import json
 from fractions import Fraction
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import shortlist
@@ -13,7 +15,7 @@ from shortlist.errors import DataError, ParameterError
 from shortlist.mechanisms import Auto, NoisyCounts, PNFPeel
 from shortlist.planning import advice
 from shortlist.planning.constraints import Constraints
-from shortlist.planning.counts import invent_habits
+from shortlist.planning.counts import invent_habits, read_count_files
 from shortlist.profile import Profile
 from shortlist.testing import SeededBits
 
@@ -161,3 +163,16 @@ def test_what_does_not_fit_is_refused(options, said):
     with pytest.raises((ParameterError, DataError)) as caught:
         shortlist.plan(**{"k": 1, "epsilon": 1, **options})
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("items", ["text", "times"])
+def test_files_of_counts_may_have_different_types(tmp_path, items):
+    """A table of counts is read whole where one file has narrower numbers or coarser times than the other."""
+    times = items == "times"
+    for file, keys, narrow in (("a", [1, 2], True), ("b", [3, 4], False)):
+        unit = pa.time32("s") if narrow else pa.time64("us")
+        names = pa.array(keys, pa.int32() if narrow else pa.int64()).cast(unit) if times else pa.array(map(str, keys))
+        numbers = pa.array(keys, pa.int32() if narrow else pa.int64())
+        pq.write_table(pa.table({"item": names, "n": numbers}), tmp_path / f"{file}.parquet")
+    found = read_count_files(str(tmp_path), item="item", count="n")
+    assert sorted(found.shown[0].counts.tolist()) == [1, 2, 3, 4]

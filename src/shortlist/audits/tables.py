@@ -114,7 +114,7 @@ def check_tables(
         progress(f"{subject}: counting with and without one hostile person")
         for check in CHECKS:
             try:
-                yield _check_engine(engine, subject, check, seed=used, most=pairs)
+                yield _check_engine(engine, subject, check, seed=used, pairs=pairs)
             except Exception as error:  # of an engine: its text may quote the tables
                 found = f"the engine failed ({type(error).__name__}; seed {used})"
                 yield Finding(subject=subject, check=check, result=Result.FAIL, found=found)
@@ -122,10 +122,12 @@ def check_tables(
     yield Finding(subject="votes in PostgreSQL", check=WITH_DOMAIN, result=Result.NOT_RUN, found=found)
 
 
-def _check_engine(engine: Engine, subject: str, check: str, *, seed: int, most: int) -> Finding:
+def _check_engine(engine: Engine, subject: str, check: str, *, seed: int, pairs: int) -> Finding:
     """Count pairs of tables until one is wrong, or enough were counted."""
-    bits, least = SeededBits(seed), 1 if engine.slow else most
+    bits, least = SeededBits(seed), 1 if engine.slow else pairs
     seen, workspace = Counter[str](), Workspace()
+    weekly = check == BY_WEEK
+    most = _HEAVIEST if weekly else 1
     with tempfile.TemporaryDirectory(prefix="shortlist-audit-") as folder:
         # Tables that are refused, or in which no count moves, show little. So at least one pair moves a count. One pair
         # that is wrong decides.
@@ -137,12 +139,10 @@ def _check_engine(engine: Engine, subject: str, check: str, *, seed: int, most: 
             before, after = (count(pair, table, check, workspace) for table in tables)
             refused = isinstance(after, str)
             listed, groups = check != WITHOUT_DOMAIN, pair.groups if check == BY_GROUP else 1
-            weekly = check == BY_WEEK
-            most = _HEAVIEST if weekly else 1
             wrong = not may_differ(before, after, pair.cap, groups=groups, listed=listed, most=most, weekly=weekly)
             seen.update(pairs=1, refused=int(refused), moved=int(not refused and before != after), wrong=int(wrong))
     said = [
-        f"no count moved by more than {_HEAVIEST if check == BY_WEEK else 1}, and in {seen['moved']} pairs one moved",
+        f"no count moved by more than {most}, and in {seen['moved']} pairs one moved",
         "in the last pair one person changed too much",
         "no count moved in any pair, so nothing is shown",
     ]

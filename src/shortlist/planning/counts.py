@@ -246,14 +246,29 @@ def read_count_files(files: Any, *, item: str, count: str, by: Sequence[str] = (
     every group.
     """
     from shortlist.votes.duckdb import Workspace
-    from shortlist.votes.files import open_files
+    from shortlist.votes.formats import open_files
+    from shortlist.votes.source import Table, name_roles
 
-    workspace, wanted = Workspace(memory_limit=None), [*by, item, count]
+    workspace, wanted = Workspace(memory_limit=None), [item, count, *by]
     opened = open_files(workspace, files, choose=lambda header: header.take(wanted, where=_TABLE), name=_TABLE)
-    text = f"trim(CAST(#{len(wanted)} AS VARCHAR))"
+    roles = name_roles(wanted)
+    text = "trim(CAST(other AS VARCHAR))"
     whole = f"CASE WHEN regexp_matches({text}, '{_WHOLE}') THEN TRY_CAST({text} AS BIGINT) END"
-    columns = ", ".join(f"CAST(#{place} AS VARCHAR) AS c{place}" for place in range(1, len(wanted)))
-    table = list(opened.read(lambda relation: relation.project(f"{columns}, {whole} AS votes").fetchnumpy()).values())
+    keys = ", ".join(f"CAST({role} AS VARCHAR) AS {role}" for role in [*roles[2:], "item"])
+
+    def read(*parts: Any) -> list[Any]:
+        """Read files that may have different types."""
+        united = None
+        for part in parts:
+            if isinstance(part, Table):
+                found = workspace.open_table(part).relation
+            else:
+                found = part.project(", ".join(f"#{place} AS {role}" for place, role in enumerate(roles, 1)))
+            found = found.project(f"{keys}, {whole} AS votes")
+            united = found if united is None else united.union(found)
+        return [] if united is None else list(united.fetchnumpy().values())
+
+    table: list[Any] = opened.read(read)
     unnamed, uncounted = (any(np.any(np.ma.getmaskarray(each)) for each in part) for part in (table[:-1], table[-1:]))
     if unnamed or uncounted:
         missing = "some rows have no item" + (" or no group" if by else "")

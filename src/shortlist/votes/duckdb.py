@@ -19,14 +19,15 @@ from dataclasses import replace
 from datetime import UTC
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from shortlist.errors import ParameterError
 from shortlist.privacy.numbers import quote
 from shortlist.safe_text import escape_surrogates
 from shortlist.votes.dialects import DUCKDB, NO_COUNT, Column
 from shortlist.votes.failures import end_in, register_engine, translate_errors
-from shortlist.votes.files import OpenedFiles, open_files, write_float
+from shortlist.votes.files import OpenedFiles
+from shortlist.votes.formats import open_files, write_float
 from shortlist.votes.libraries import compute, datasets, duckdb, pa
 from shortlist.votes.matching import Lookup, can_match, make_key_table
 from shortlist.votes.queries import READABLE, Query, invent_name, quote_text, refuse_sql, strip_query
@@ -593,7 +594,8 @@ class FileSource(DuckDBSource):
         return Table(kinds=kinds, batches=batches)
 
     def _run(self, described: Description, work: Callable[[TypedRows], _R]) -> _R:
-        opened, workspace = described.held, self._workspace
+        opened: OpenedFiles = described.held
+        workspace = self._workspace
 
         def use(*given: Any) -> _R:
             first, *more = (
@@ -602,7 +604,7 @@ class FileSource(DuckDBSource):
             with workspace.read_streams() if any(isinstance(each, Table) for each in given) else nullcontext():
                 return work(replace(first, more=tuple(more)))
 
-        return cast("_R", opened.read(use))
+        return opened.read(use)
 
 
 def _describe_part(given: Any) -> Description:

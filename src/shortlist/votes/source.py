@@ -54,8 +54,8 @@ _SHORTEST = 3
 """A name that is missing and has so many letters may be the beginning of the right one."""
 
 _NO_HEADER = (
-    " If there is no header, pass `votes.Files.header=False`: columns are then called 1, 2 and so on. Fields must be "
-    "separated by , ; | or a tab, or by the one character that you pass, as with `votes.Files.delimiter=':'`"
+    " If there is no header, pass `{files}.Files.header=False`: columns are then called 1, 2 and so on. Fields must be "
+    "separated by , ; | or a tab, or by the one character that you pass, as with `{files}.Files.delimiter=':'`"
 )
 
 
@@ -120,9 +120,7 @@ class Header:
             Origin.FRAME: near,
             Origin.FIRST_LINE: "is the first line a header, and is the name written as there, in case and blanks too?"
             + (
-                ""
-                if where == "the groups"
-                else _NO_HEADER.replace("`votes.", "`domain." if where == "the domain" else "`votes.")
+                "" if where == "the groups" else _NO_HEADER.format(files="domain" if where == "the domain" else "votes")
             ),
             Origin.POSITIONS: "without a header, columns are called 1, 2 and so on",
             Origin.KEYS: "is each line one object, with the names of the columns as its keys?",

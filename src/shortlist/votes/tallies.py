@@ -13,10 +13,11 @@ from shortlist.errors import ParameterError
 from shortlist.votes.domain import NAME, check_domain, make_chooser, number_items
 from shortlist.votes.duckdb import ArrowSource, FileSource, RelationSource, Workspace, exports_arrow, open_duckdb_query
 from shortlist.votes.failures import strip_context, translate_errors
-from shortlist.votes.files import holds_parquet, is_path
+from shortlist.votes.files import is_path
 from shortlist.votes.frames import PolarsSource, SparkSource, open_ibis, take_frame
 from shortlist.votes.groups import ALL, GROUPS, GroupReader, check_groups, make_columns, number_cells
 from shortlist.votes.libraries import find_library, has_columns, unwrap
+from shortlist.votes.parquet import holds_parquet
 from shortlist.votes.postgres import PostgresSource
 from shortlist.votes.queries import Query, find_file_kind
 from shortlist.votes.rows import ColumnsSource, SqlalchemySource, SqliteSource, open_items

@@ -19,7 +19,7 @@ from tallying import observe, tally
 from shortlist import Files, check
 from shortlist.errors import ChangedError, DataError, ParameterError
 from shortlist.votes import duckdb as engine
-from shortlist.votes import files
+from shortlist.votes import files, formats
 from shortlist.votes.duckdb import _remove_left_folders
 from shortlist.votes.tallies import plan_tally
 
@@ -180,7 +180,7 @@ def test_right_files_are_split_into_their_records(seed):
         writer = csv.writer(text, quoting=random.choice([csv.QUOTE_ALL, csv.QUOTE_MINIMAL]), lineterminator="\r\n")
         rows = [["".join(random.choices('ab",\r\n é', k=random.randint(0, 6))) for _ in range(width)] for _ in range(9)]
         writer.writerows([[field.lstrip(" ") for field in row] for row in rows])
-        records = list(files._split_records(text.getvalue().encode(), ",", width))
+        records = list(formats._split_records(text.getvalue().encode(), ",", width))
         assert len(records) == len(rows)
         assert b"\r\n".join(records) + b"\r\n" == text.getvalue().encode()
 

@@ -1,0 +1,152 @@
+"""Parquet files, and datasets of PyArrow that hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from shortlist.errors import DataError
+from shortlist.votes.files import Files, OpenedFiles, Part, list_paths
+from shortlist.votes.libraries import datasets, pa
+from shortlist.votes.places import Kind, Place
+from shortlist.votes.queries import invent_name, quote_name
+from shortlist.votes.source import Choose, Header, Origin, Table
+from shortlist.votes.values import Family, find_family
+
+if TYPE_CHECKING:
+    from shortlist.votes.duckdb import Workspace
+
+_PATH = "shortlist-path"
+"""What the column with the path of each row is called."""
+
+
+class ParquetFiles(OpenedFiles):
+    """Files that are read by their own types. Those of votes may differ in any type, because a row may decide it.
+
+    A writer such as pandas makes floats of whole numbers with a gap, text of numbers with one that cannot be read, and
+    it takes units and scales from single values. A public list is of one kind in all files.
+    """
+
+    text = False
+
+    def _describe(self, parts: list[Part]) -> list[Part]:
+        first: dict[str, tuple[Family, Part]] = {}
+        described = []
+        for part in parts:
+            opened = self._connection.sql(f"SELECT * FROM {_read_parquet([part])} LIMIT 0")
+            file = Path(part.place.label) if len(parts) > 1 else None
+            chosen = self._choose(Header(columns=opened.columns, origin=Origin.SCHEMA, file=file))
+            types = dict(zip(opened.columns, map(str, opened.types), strict=True))
+            for column in () if self._tolerant else chosen:
+                (kind,) = opened.project(quote_name(column)).to_arrow_table().schema.types
+                family = find_family(kind)
+                known, before = first.setdefault(column, (family, part))
+                if known != family:
+                    raise DataError(
+                        f"column {column!r} of {self._name} must have one type in all files",
+                        f"it has not in {before.place.label!r} and {part.place.label!r}",
+                        hint="write the files with one type, or cast the column in a query",
+                    )
+            folders = dict(each.split("=", 1) for each in part.place.partitions)
+            constants = {column: pa.scalar(unquote(folders[column])) for column in chosen if column in folders}
+            described.append(_choose_reader(replace(part, constants=constants), chosen, types))
+        return described
+
+    def _open(self, groups: Sequence[Sequence[Part]]) -> Any:
+        first = groups[0][0]
+        return Table(kinds=first.types, batches=_read_batches(groups)) if first.by_arrow else super()._open(groups)
+
+    def _write_query(self, like: Part, parts: Sequence[Part]) -> str:
+        return f"SELECT {', '.join(map(quote_name, like.chosen))} FROM {_read_parquet(parts)}"
+
+
+def _read_parquet(parts: Sequence[Part], folders: bool = True) -> str:
+    named = "hive_types_autocast = false" if folders else f"hive_partitioning = false, filename = '{_PATH}'"
+    return f"read_parquet({list_paths(parts)}, {named})"
+
+
+def _choose_reader(part: Part, chosen: Sequence[str], types: Mapping[str, str]) -> Part:
+    """Read a file by DuckDB, given the types that it sees there, or by Arrow if it fails on some of their values.
+
+    DuckDB has no times of day that are negative, and reads milliseconds as microseconds, of which it has fewer.
+    """
+    part = replace(part, chosen=tuple(chosen), types=tuple(types[each] for each in chosen))
+    if part.place.kind is Kind.REMOTE or not any(kind.startswith("TIME") for kind in part.types):
+        return part
+    schema = datasets.dataset(part.path, format="parquet").schema
+    constants = part.constants
+    if not set(chosen) <= {*schema.names, *constants}:  # DuckDB has another name for a column
+        return part
+    kinds = tuple(constants[each].type if each in constants else schema.field(each).type for each in chosen)
+    if any(pa.types.is_time(kind) or (pa.types.is_timestamp(kind) and kind.unit == "ms") for kind in kinds):
+        return replace(part, types=kinds, by_arrow=True)
+    return part
+
+
+def _read_batches(groups: Sequence[Sequence[Part]]) -> Generator[tuple[Any, ...], None, None]:
+    for part in chain.from_iterable(groups):
+        names = list(dict.fromkeys(each for each in part.chosen if each not in part.constants))
+        for batch in datasets.dataset(part.path, format="parquet").to_batches(columns=names):
+            rows = len(batch)
+            yield tuple(batch[each] if each in names else pa.repeat(part.constants[each], rows) for each in part.chosen)
+
+
+class DatasetFiles(ParquetFiles):
+    """The files of a dataset of PyArrow, with the columns and the values that it takes from the names of folders."""
+
+    def __init__(self, workspace: Workspace, dataset: Any, choose: Choose, name: str) -> None:
+        self._dataset = dataset
+        places = [Place(target=path, kind=Kind.LOCAL) for path in dataset.files]
+        super().__init__(workspace, Files(dataset.files, format="parquet"), places, choose, name)
+
+    def _describe(self, parts: list[Part]) -> list[Part]:
+        schema, named, described = self._dataset.schema, {}, []
+        chosen = self._choose(Header(columns=schema.names))
+        for fragment in self._dataset.get_fragments():
+            named[fragment.path] = datasets.get_partition_keys(fragment.partition_expression)
+        for part in parts:
+            opened = self._connection.sql(f"SELECT * FROM {_read_parquet([part], folders=False)} LIMIT 0")
+            types, constants = dict(zip(opened.columns, map(str, opened.types), strict=True)), {}
+            for column in chosen:
+                if column in named[part.path] or column not in types:
+                    kind = schema.field(column).type
+                    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+                    constants[column] = pa.scalar(named[part.path].get(column), kind)
+                    types[column] = str(kind)
+            described.append(_choose_reader(replace(part, constants=constants), chosen, types))
+        return described
+
+    def _write_query(self, like: Part, parts: Sequence[Part]) -> str:
+        table = {_PATH: [part.path for part in parts]}
+        for column, constant in like.constants.items():
+            table[column] = pa.array([part.constants[column].as_py() for part in parts], constant.type)
+        self._connection.register(constants := invent_name(), pa.table(table))
+        columns = ", ".join(f"{'c' if each in like.constants else 'f'}.{quote_name(each)}" for each in like.chosen)
+        files = _read_parquet(parts, folders=False)
+        return f"SELECT {columns} FROM {files} AS f JOIN {constants} AS c USING ({quote_name(_PATH)})"
+
+
+def holds_parquet(dataset: Any) -> bool:
+    """Whether a dataset is whole Parquet files on this machine, for whose columns nobody chose other types.
+
+    By itself, PyArrow would read all files by the types of the first.
+    """
+    if not isinstance(dataset, datasets.FileSystemDataset) or getattr(dataset, "_scan_options", None):
+        return False
+    if not isinstance(dataset.format, datasets.ParquetFileFormat) or dataset.filesystem.type_name != "local":
+        return False
+    schema = dataset.schema
+    if len({name.casefold() for name in schema.names}) < len(schema.names):  # DuckDB takes them for one
+        return False
+    with suppress(OSError, pa.ArrowException):  # said where the files are opened
+        fragments = list(dataset.get_fragments())
+        if not fragments or any(len(each.row_groups) < each.metadata.num_row_groups for each in fragments):
+            return False
+        first = fragments[0].physical_schema
+        return all(each.type == schema.field(each.name).type for each in first if each.name in schema.names)
+    return True
