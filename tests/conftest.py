@@ -10,7 +10,8 @@ import pytest
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-# Each of these is started once. Tests that use it run on one worker, one after the other.
+# Each of these is started once. Tests that use it run on one worker, one after the other. Those of the slowest begin
+# first, because at the end of the run all other workers would wait for them.
 SHARED = ("spark", "postgres", "browser")
 
 # Fixtures that start a program.
@@ -43,6 +44,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     cases of a test but the first. So the fast tests see every part of the source.
     """
     seen: set[str] = set()
+    order: dict[pytest.Item, tuple[int, bool]] = {}
     for item in items:
         shared = find_component(item)
         if shared is not None:
@@ -53,8 +55,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if not slow and name not in seen:
             item.add_marker(pytest.mark.fast)
             seen.add(name)
-    # Examples in documents take long and are collected last. At the end, one worker would wait for another.
-    items.sort(key=lambda item: item.path.suffix != ".md")
+        # Examples in documents take long, too, and are collected last.
+        order[item] = (len(SHARED) if shared is None else SHARED.index(shared), item.path.suffix != ".md")
+    items.sort(key=order.__getitem__)
 
 
 def find_component(item: pytest.Item) -> str | None:

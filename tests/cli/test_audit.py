@@ -10,17 +10,17 @@ from typer.testing import CliRunner
 
 from shortlist.audits.cases import Case, Finding, Result
 from shortlist.cli.app import app
-from shortlist.mechanisms import MECHANISMS, Subset
+from shortlist.mechanisms import MECHANISMS, Joint
 
 pytestmark = pytest.mark.slow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LostFactor(Subset):
+class LostFactor(Joint):
     """A factor 2 is lost: it draws with twice its epsilon."""
 
     def _prepare(self, levels: Any) -> Any:
-        return Subset(k=self.k, epsilon=2 * self.epsilon, neighbours=str(self.neighbours)).prepare(levels)
+        return Joint(k=self.k, epsilon=2 * self.epsilon, neighbours=str(self.neighbours)).prepare(levels)
 
 
 @pytest.mark.parametrize("right", [True, False], ids=["right", "wrong"])
@@ -29,9 +29,9 @@ def test_the_exit_code_says_whether_all_checks_passed(
 ) -> None:
     """A mechanism that draws with another epsilon fails, and the report that is written says so."""
     if not right:
-        monkeypatch.setattr("shortlist.mechanisms.subset.Subset", LostFactor)
+        monkeypatch.setattr("shortlist.mechanisms.joint.Joint", LostFactor)
     output = tmp_path / "audit.json"
-    arguments = ["audit", "--mechanism", "subset", "--trials", "2000", "--output", str(output)]
+    arguments = ["audit", "--mechanism", "joint", "--trials", "2000", "--output", str(output)]
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == (0 if right else 1)
     assert ("PASS: 13 checks passed" if right else "FAIL: ") in done.output

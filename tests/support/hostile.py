@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from functools import cache, reduce
-from unittest.mock import patch
 from uuid import UUID
 
 import numpy as np
@@ -23,7 +22,6 @@ from hypothesis import strategies as st
 from shortlist import Query
 from shortlist.errors import DataError
 from shortlist.profile import EVERY_LEVEL, Picks
-from shortlist.votes import frames
 from shortlist.votes.domain import number_items
 from shortlist.votes.matching import Lookup, can_match, make_key_table
 from shortlist.votes.source import check_types, read_request
@@ -128,6 +126,8 @@ SPARK_KINDS = [
     *("text", "int8", "int32", "int64", "float64", "decimal 20,5", "boolean", "date"),
     *("timestamp us", "instant us", "bytes"),
 ]
+BROADCAST = "spark.sql.autoBroadcastJoinThreshold"
+"""If it is negative, keys are not sent to all tasks."""
 QUICK_SPARK = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -324,11 +324,12 @@ def count_spark_chain(case, session, plan):
     for size in sizes:
         try:
             planned = plan(held.where(f"number < {size}"))
-            with patch.object(frames, "_FEW_BYTES", frames._FEW_BYTES * (size % 2)):
-                counted = planned.source.plan_counts(planned.described, planned.request)
+            session.conf.set(BROADCAST, "10485760" if size % 2 else "-1")
+            counted = planned.source.plan_counts(planned.described, planned.request)
             plans.append(counted.withColumn("size", functions.lit(size)))
         except DataError as error:
             errors.append(str(error))
+    session.conf.set(BROADCAST, "10485760")
     assert not errors or errors == errors[:1] * len(sizes), "an error depends on one person"
     found = {size: [] for size in sizes if plans}
     for row in reduce(lambda one, two: one.union(two), plans).toArrow().to_pylist() if plans else ():

@@ -83,7 +83,7 @@ def audit(
     have noticed an error is `not decided`, and then the audit is, too. Without `bits`, the operating system's
     randomness is used.
 
-    >>> report = audit("subset", trials=2000, tables=False)
+    >>> report = audit("joint", trials=2000, tables=False)
     >>> report.verdict
     'PASS: 13 checks passed'
     """

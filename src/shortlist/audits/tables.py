@@ -13,6 +13,7 @@ import sqlite3
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -30,6 +31,7 @@ from shortlist.exact.bits import Bits, SeededBits, SystemBits
 from shortlist.periods import Every, Span
 from shortlist.privacy.numbers import write_count
 from shortlist.profile import EVERY_LEVEL, Levels, Picks
+from shortlist.votes.duckdb import Workspace
 from shortlist.votes.queries import Query
 from shortlist.votes.tallies import plan_tally
 from shortlist.votes.values import write_item
@@ -123,7 +125,7 @@ def check_tables(
 def _check_engine(engine: Engine, subject: str, check: str, *, seed: int, most: int) -> Finding:
     """Count pairs of tables until one is wrong, or enough were counted."""
     bits, least = SeededBits(seed), 1 if engine.slow else most
-    seen: Counter[str] = Counter()
+    seen, workspace = Counter[str](), Workspace()
     with tempfile.TemporaryDirectory(prefix="shortlist-audit-") as folder:
         # Tables that are refused, or in which no count moves, show little. So at least one pair moves a count. One pair
         # that is wrong decides.
@@ -131,7 +133,8 @@ def _check_engine(engine: Engine, subject: str, check: str, *, seed: int, most: 
             pair = invent_neighbours(bits)
             place = Path(folder) / str(seen["pairs"])
             place.mkdir()
-            before, after = (count(pair, engine.hold(pair.table(last=last), place), check) for last in (False, True))
+            tables = (engine.hold(pair.table(last=last), place) for last in (False, True))
+            before, after = (count(pair, table, check, workspace) for table in tables)
             refused = isinstance(after, str)
             listed, groups = check != WITHOUT_DOMAIN, pair.groups if check == BY_GROUP else 1
             weekly = check == BY_WEEK
@@ -148,7 +151,7 @@ def _check_engine(engine: Engine, subject: str, check: str, *, seed: int, most: 
     return Finding.judge(subject, check, passed, said, words, **seen, seed=str(seed))
 
 
-def count(pair: Neighbours, votes: Any, check: str = WITH_DOMAIN) -> Counts:
+def count(pair: Neighbours, votes: Any, check: str = WITH_DOMAIN, workspace: Workspace | None = None) -> Counts:
     """Count votes, for the domain, without one or by group, cell by cell; or give the error."""
     asked: dict[str, Any] = {**_COLUMNS, "votes_per_person": pair.cap, "observed": check == WITHOUT_DOMAIN}
     if check != WITHOUT_DOMAIN:
@@ -160,7 +163,7 @@ def count(pair: Neighbours, votes: Any, check: str = WITH_DOMAIN) -> Counts:
         asked |= {"time": "day", "span": _WEEKS, "groups_per_person": 1, "weight": "weight", "max_weight": _HEAVIEST}
     found: dict[tuple[int, bytes | None], int] = {}
     try:
-        plan = plan_tally(votes, **asked)
+        plan = plan_tally(votes, workspace=workspace, **asked)
         if check in (BY_GROUP, BY_WEEK):
             family = plan.count_family()
             picked = [_pick_all(levels, plan.d) for levels in family]
@@ -321,16 +324,17 @@ def _hold_file(table: pyarrow.Table, folder: Path, kind: str) -> Path:
 
 def _hold_sqlite(table: pyarrow.Table, folder: Path) -> Any:
     """Columns that compare without case, and one that converts what it stores."""
-    connection = sqlite3.connect(":memory:")
-    connection.execute(
-        "CREATE TABLE votes (user INTEGER, track NUMERIC COLLATE NOCASE, place TEXT COLLATE NOCASE, "
-        "weight REAL, day TEXT)"
-    )
     rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
     plain = (None, int, float, str)
     stored = [[value if type(value) in plain else str(value) for value in row] for row in rows]
-    connection.executemany("INSERT INTO votes VALUES (?, ?, ?, ?, ?)", stored)
-    return Query(connection, "SELECT * FROM votes")
+    path = folder / f"{len(table)}.sqlite"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(
+            "CREATE TABLE votes (user INTEGER, track NUMERIC COLLATE NOCASE, place TEXT COLLATE NOCASE, "
+            "weight REAL, day TEXT)"
+        )
+        connection.executemany("INSERT INTO votes VALUES (?, ?, ?, ?, ?)", stored)
+    return Query(path, "SELECT * FROM votes")
 
 
 def _hold_ibis(table: pyarrow.Table, folder: Path) -> Any:

@@ -119,6 +119,7 @@ def plan_tally(
     observed: bool = False,
     any_type: bool = False,
     memory_limit: str | None = None,
+    workspace: Workspace | None = None,
     progress: Callable[[str], None] = lambda step: None,
     **asked: Any,
 ) -> Plan:
@@ -147,6 +148,9 @@ def plan_tally(
 
     `weight` names the column of weights. Those of a person for an item are added up and cut at `max_weight`, and an
     item has the sum over persons. Weights are rounded down. What is negative or no number weighs nothing.
+
+    Opening a workspace takes most of the time of a small table. Who counts many of them may pass one `workspace`, but
+    not for a `Query` on a file, which stays open in it.
     """
     request = read_request(**asked)
     if domain_column is not None and not isinstance(domain_column, str):
@@ -154,7 +158,7 @@ def plan_tally(
         raise ParameterError("`domain_column` must be the name of a column, as text", f"not {kind}")
     if votes is None:
         raise ParameterError("`votes` must be given")
-    votes, domain, workspace = unwrap(votes), unwrap(domain), Workspace(memory_limit=memory_limit)
+    votes, domain, workspace = unwrap(votes), unwrap(domain), workspace or Workspace(memory_limit=memory_limit)
     listed = bool(request.by) and groups is None
     if not observed:
         check_domain(domain, votes, domain_column=domain_column, request=request)

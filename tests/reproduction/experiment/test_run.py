@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from reproduction.experiment import run as module
 from reproduction.experiment.grid import Grid
 from reproduction.experiment.run import Run
 from reproduction.experiment.store import RunInfo, count_trials, lock_folder, open_store
@@ -63,7 +62,8 @@ def test_every_trial_is_kept(run):
 def test_the_same_command_gives_the_same_errors(run):
     """And another seed gives others."""
     one, other, elsewhere = (
-        run(grid, name=name) for grid, name in ((GRID, "a"), (GRID, "b"), (replace(GRID, seed=1), "c"))
+        run(replace(GRID, rounds=0, seed=seed), name=name)
+        for seed, name in ((GRID.seed, "a"), (GRID.seed, "b"), (1, "c"))
     )
     assert _errors(one) == _errors(other)
     assert _errors(one) != _errors(elsewhere)
@@ -117,20 +117,27 @@ def test_versions_are_named_where_no_cell_is_mixed(run):
     assert {later.find_versions(key) for key in later.errors} == {("one",), ("two",)}
 
 
-def test_many_lists_are_drawn_and_kept_in_batches(run, tmp_path, monkeypatch):
-    """The lists are those of one batch, and an interrupt within a cell keeps its first batches."""
+def test_many_lists_are_drawn_and_kept_in_batches(run, tmp_path):
+    """An interrupt within a cell keeps its first batches. Its lists are the same wherever a run ended before."""
 
     def stop(progress):
-        if progress.done == 2:
+        if progress.done == 1:
             raise KeyboardInterrupt
 
-    grid = replace(GRID, trials=5, rounds=0)
-    whole = run(grid, name="whole")
-    monkeypatch.setattr(module, "_BATCH", 2)
+    def find_longest(name):
+        with open_store(tmp_path / name) as store:
+            return max(_errors(store.read()).items(), key=lambda each: len(each[1][0]))
+
+    many = replace(GRID, trials=4_100, rounds=0)
+    run(replace(many, trials=5), name="grown")
+    for name in ("results", "grown"):
+        with pytest.raises(KeyboardInterrupt):
+            run(many, name=name, watch=stop)
+    assert 5 < count_trials(tmp_path / "results") < many.trials
     with pytest.raises(KeyboardInterrupt):
-        run(grid, watch=stop)
-    assert count_trials(tmp_path / "results") == 4
-    assert _errors(run(grid)) == _errors(whole)
+        run(many, watch=stop)
+    assert count_trials(tmp_path / "results") == many.trials
+    assert find_longest("results") == find_longest("grown")
 
 
 def test_all_programs_and_settings_take_turns(run):

@@ -77,6 +77,7 @@ def test_a_collation_behind_ibis(tmp_path, all_items):
     backend.con.execute("INSERT INTO plays VALUES ('eve', 'a'), ('eve', 'A')")
     after = counts(all_items, backend.table("plays"), domain=["A", "a"])
     assert {after[item] - before[item] for item in before} <= {0, 1}
+    backend.disconnect()
 
 
 def test_mixed_values_change_no_domain(all_items):

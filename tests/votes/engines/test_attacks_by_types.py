@@ -1,8 +1,6 @@
 """Attacks by odd values, types and files: one person decided what others counted, or whether a release failed."""
 
-import csv
 import gzip
-import io
 import os
 import uuid
 from datetime import timedelta
@@ -48,20 +46,19 @@ def as_index(users, tracks):
     return {"user": pd.Index(users, dtype=object), "track": pd.Index(tracks, dtype=object)}
 
 
-@pytest.mark.parametrize("odd", ODD, ids=lambda odd: type(odd).__name__)
 @pytest.mark.parametrize("hold", [as_frame, as_series, as_extension_arrays, as_memtable, as_index])
-def test_one_odd_value_changes_no_other(hold, odd, all_items):
+def test_one_odd_value_changes_no_other(hold, all_items):
     """Columns without a declared type are read value by value, whatever class holds them."""
-    if hold is as_memtable and odd == "\ud800":
-        pytest.skip("Ibis itself refuses it")
     users, tracks = [f"p{number}" for number in range(50)], ["a"] * 30 + ["b"] * 20
     for cap in (None, 1):
         before = counts(all_items, hold(users, tracks), votes_per_person=cap)
         assert before == {"a": 30, "b": 20}
-        assert counts(all_items, hold([*users, "eve"], [*tracks, odd]), votes_per_person=cap) == before
-        person = counts(all_items, hold([*users, odd], [*tracks, "b"]), votes_per_person=cap)
-        assert person["a"] == 30
-        assert person["b"] in (20, 21)
+        for odd in ODD:
+            if hold is as_memtable and odd == "\ud800":
+                continue  # Ibis itself refuses it
+            assert counts(all_items, hold([*users, "eve"], [*tracks, odd]), votes_per_person=cap) == before, odd
+            person = counts(all_items, hold([*users, odd], [*tracks, "b"]), votes_per_person=cap)
+            assert person in ({"a": 30, "b": 20}, {"a": 30, "b": 21}), odd
 
 
 def test_columns_of_a_subclass_are_no_domain():
@@ -126,12 +123,7 @@ def test_a_number_of_json_is_one_person_and_one_item(tmp_path, all_items):
 @pytest.mark.parametrize("place", [7_999_800, 7_999_990])
 def test_line_ends_in_quotes_at_a_boundary_of_blocks(place, tmp_path, all_items):
     """DuckDB reads blocks of 8 MB in parallel, and fails on prose that is quoted rightly."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["user", "track"])
-    for number in range(600_000):
-        writer.writerow([f"person {number}", "a"])
-    whole = text.getvalue()
+    whole = "user,track\n" + "".join([f"person {number},a\n" for number in range(600_000)])
     cut = whole.rindex("\n", 0, place) + 1
     prose = "eve," + '"' + "\n".join(['He said ""yes"", and left.'] * 20) + '"\n'
     (tmp_path / "votes.csv").write_text(whole[:cut] + prose + whole[cut:])
@@ -265,5 +257,6 @@ def test_nothing_is_installed_from_the_network():
 def test_the_workspace_is_opened_only_where_it_is_needed(tmp_path, monkeypatch, all_items):
     """Polars counts by itself, and makes no folder and no connection."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    assert counts(all_items, pl.DataFrame({"user": [1, 2], "track": ["a", "a"]})) == {"a": 2, "b": 0}
+    votes = pl.DataFrame({"user": [1, 2], "track": ["a", "a"]})
+    assert counts(all_items, votes, workspace=None) == {"a": 2, "b": 0}
     assert not os.listdir(tmp_path)

@@ -175,8 +175,10 @@ def as_folding_polars(rows):
 def test_persons_behind_ibis_are_bytes(make, all_items):
     """A cap belongs to one person, also where the backend takes another one for the same."""
     rows = persons_in_cases(ROWS)
-    own, given = (counts(all_items, votes, DOMAIN, votes_per_person=1) for votes in (as_columns(rows), make(rows)))
+    table = make(rows)
+    own, given = (counts(all_items, votes, DOMAIN, votes_per_person=1) for votes in (as_columns(rows), table))
     assert sum(own.values()) == sum(given.values()) == 104
+    table.get_backend().disconnect()
 
 
 def test_persons_of_a_server_are_bytes(postgres, all_items):

@@ -11,11 +11,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
-from tallying import draw, observe, order, tally
+from tallying import draw, observe, order, plan_count, tally
 
 from shortlist import Query
 from shortlist.periods import read_span
-from shortlist.votes.tallies import plan_tally
 
 DOMAIN = [f"i{number:02}" for number in range(12)]
 ROWS = [(person, item) for person in range(40) for item in DOMAIN]
@@ -157,7 +156,7 @@ def count_private(all_items, votes, cap, **options):
         return cap
 
     asked = {"person": "user", "item": "track", "votes_per_person": CAPS[-1], "caps": CAPS, "choose_cap": choose}
-    counted = all_items(plan_tally(votes, **asked, **options).count())
+    counted = all_items(plan_count(votes, **asked, **options).count())
     return {item: count for count, item in counted if count}, found
 
 
@@ -185,7 +184,7 @@ def test_a_private_cap_of_a_family_is_for_one_unit(hold, engine, per):
     asked = {"person": "user", "item": "track", "domain": DOMAIN, "time": "day", "span": span, "with_people": True}
     private = {"votes_per_person": CAPS[-1], "caps": CAPS, "choose_cap": lambda numbers: found.extend(numbers) or 2}
     for limit in ({"votes_per_person": 2}, private):
-        family = plan_tally(votes, **asked, **limit).count_family()
+        family = plan_count(votes, **asked, **limit).count_family()
         levels = [(each.values.tolist(), each.sizes.tolist()) for each in family]
         results.append((levels, family.people.tolist()))
     assert results[0] == results[1]
@@ -199,6 +198,6 @@ def test_a_private_cap_is_counted_after_the_limit_on_groups():
     votes, found = dict(zip(("user", "track", "land"), map(list, zip(*rows, strict=True)), strict=True)), []
     asked = {"person": "user", "item": "track", "domain": DOMAIN, "by": "land", "groups": ["at", "de", "fr"]}
     private = {"votes_per_person": CAPS[-1], "caps": CAPS, "choose_cap": lambda numbers: found.extend(numbers) or 9}
-    family = plan_tally(votes, **asked, **private, groups_per_person=1).count_family()
+    family = plan_count(votes, **asked, **private, groups_per_person=1).count_family()
     assert found == [4, 4, 4, 0]
     assert sum(int((each.values * each.sizes).sum()) for each in family) == 12

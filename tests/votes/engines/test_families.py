@@ -8,11 +8,10 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
-from tallying import draw, order
+from tallying import draw, order, plan_count
 
 from shortlist.errors import DataError, ParameterError
 from shortlist.profile import EVERY_LEVEL, Picks
-from shortlist.votes.tallies import plan_tally
 
 ITEMS = ["a", "b", "c", "d", "e", "never"]
 COUNTRIES = ["de", "at", "ch"]
@@ -89,7 +88,7 @@ def read_cells(family):
 
 
 def plan(votes, **options):
-    return plan_tally(votes, **{"item": "track", "person": "user", **options})
+    return plan_count(votes, **{"item": "track", "person": "user", **options})
 
 
 def check_order(cells):
@@ -213,9 +212,9 @@ def test_declared_counts_are_those_of_cells(hold):
     }
     options = {"item": "track", "count": "n", "by": "country", "groups": ["at", "de"], "groups_per_person": 2}
     votes = hold(columns)["votes"]
-    found = plan_tally(votes, domain=["a", "b"], **options).count_family()
+    found = plan_count(votes, domain=["a", "b"], **options).count_family()
     assert read_cells(found) == [[("a", 2), ("b", 0)], [("a", 5), ("b", 0)]]
-    found = plan_tally(votes, observed=True, **options).count_family()
+    found = plan_count(votes, observed=True, **options).count_family()
     assert read_cells(found) == [[("a", 2)], [("a", 5), ("z", 1), ("b", 0)]]
 
 
@@ -223,7 +222,7 @@ def test_declared_counts_are_those_of_cells(hold):
 def test_a_cell_without_one_count_is_refused(count, text):
     """As in a table of one list."""
     columns = {"country": ["de", "at", "at"], "track": ["a", "a", "a" if count == 7 else "b"], "n": [5, 2, count]}
-    planned = plan_tally(
+    planned = plan_count(
         columns, item="track", count="n", by="country", groups=["at", "de"], domain=["a", "b"], groups_per_person=1
     )
     with pytest.raises(DataError, match=text):
@@ -331,5 +330,5 @@ def test_a_person_with_two_texts_counts_once():
     votes = {"user": [2**64, float(2**64), "x"], "country": ["de"] * 3, "track": ["a"] * 3}
     family = plan(votes, domain=["a"], by="country", groups=["de", "at"], votes_per_person=3, groups_per_person=1)
     assert read_cells(family.count_family()) == [[("a", 2)], [("a", 0)]]
-    one = plan_tally(votes, item="track", person="user", domain=["a"], votes_per_person=3).count()
+    one = plan_count(votes, item="track", person="user", domain=["a"], votes_per_person=3).count()
     assert one.above(1, 0).values.tolist() == [2]

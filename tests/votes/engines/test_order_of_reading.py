@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from hostile import Connection
 from pyarrow import parquet
 
 from shortlist import Files, Ledger, Query
@@ -93,7 +94,7 @@ def as_duckdb_query(recorder, folder):
 
 
 def as_sqlite(recorder, folder):
-    connection = sqlite3.connect(":memory:")
+    connection = sqlite3.connect(":memory:", factory=Connection, check_same_thread=False)
     connection.create_function("see", 1, recorder.touch)
     connection.execute("CREATE TABLE plays AS SELECT 1 AS user, 'a' AS track UNION ALL SELECT 2, 'b'")
     return Query(connection, "SELECT see(user) AS user, track FROM plays")

@@ -12,7 +12,6 @@ from tallying import tally
 from shortlist import Query
 from shortlist.errors import DataError, ParameterError
 from shortlist.selection import select
-from shortlist.votes import failures
 
 LOG = "SELECT * FROM plays"
 ROWS = """INSERT INTO plays VALUES
@@ -173,24 +172,3 @@ def test_other_databases_are_refused():
     with pytest.raises(DataError, match="PostgreSQL address") as caught:
         tally(Query("mysql://bob:hunter2@db/x", LOG), person="u", item="item", domain=["a"])
     assert "hunter2" not in str(caught.value)
-
-
-class Recorded(dict):
-    """A dictionary that remembers what it held."""
-
-    def __init__(self):
-        self.seen = []
-
-    def __setitem__(self, key, value):
-        self.seen.append(value)
-        super().__setitem__(key, value)
-
-
-def test_no_engine_is_listed_when_the_votes_are_counted(tmp_path, monkeypatch):
-    """While votes are counted Ctrl-C has an engine to stop, and afterwards it has none."""
-    listed = Recorded()
-    monkeypatch.setattr(failures, "_STOPS", listed)
-    (tmp_path / "plays.csv").write_text("u,item\n1,a\n")
-    tally(tmp_path / "plays.csv", person="u", item="item", domain=["a"])
-    assert listed.seen
-    assert not listed

@@ -3,16 +3,14 @@
 from dataclasses import replace
 from decimal import Decimal
 
-import numpy as np
 import pyarrow as pa
 import pytest
-from tallying import tally
+from tallying import plan_count, tally
 
 from shortlist.profile import EVERY_LEVEL
 from shortlist.votes import frames as engine
 from shortlist.votes.domain import number_items
 from shortlist.votes.source import read_request
-from shortlist.votes.tallies import plan_tally
 
 USUAL = {
     "spark.sql.codegen.wholeStage": "true",
@@ -21,7 +19,11 @@ USUAL = {
     "spark.sql.shuffle.partitions": "3",
 }
 """What Spark does unless it is told otherwise, in few partitions."""
-JOINS = {"BroadcastHashJoin": engine._FEW_BYTES, "SortMergeJoin": 0}
+JOINS = {"BroadcastHashJoin": "10485760", "SortMergeJoin": "-1"}
+"""The threshold with which a user's session joins votes and a small catalogue in each way."""
+THRESHOLD = "spark.sql.autoBroadcastJoinThreshold"
+LARGE = 45_000
+"""A catalogue of so many items comes to Spark in five packs."""
 
 
 @pytest.fixture(scope="module")
@@ -36,34 +38,30 @@ def spark(spark):
 
 
 @pytest.fixture(params=JOINS)
-def join(request, monkeypatch):
-    """The join that Spark is told to use. Packs are so small that each catalogue has several."""
-    monkeypatch.setattr(engine, "_FEW_BYTES", JOINS[request.param])
-    monkeypatch.setattr(engine, "_PACK", 2)
-    return request.param
+def join(request, spark):
+    """The join that Spark uses, because its session allows or forbids to send keys to every executor."""
+    before = spark.conf.get(THRESHOLD)
+    spark.conf.set(THRESHOLD, JOINS[request.param])
+    yield request.param
+    spark.conf.set(THRESHOLD, before)
 
 
-def test_spark_joins_as_it_is_told(spark, workspace, join):
-    """The number of bytes of the keys decides how votes meet them, and no estimate of Spark does."""
-    assert join in find_join(spark, workspace)
-
-
-def test_a_session_may_forbid_to_send_the_keys_to_every_executor(spark, workspace):
+def test_a_session_may_forbid_to_send_the_keys_to_every_executor(spark, workspace, join):
     """With a negative threshold, Spark sorts and merges even a small catalogue."""
-    before = spark.conf.get(engine._THRESHOLD)
-    try:
-        spark.conf.set(engine._THRESHOLD, "-1")
-        assert "SortMergeJoin" in find_join(spark, workspace)
-    finally:
-        spark.conf.set(engine._THRESHOLD, before)
+    assert join in find_join(spark, workspace, ["a", "b", "c"])
 
 
-def find_join(spark, workspace):
+def test_many_bytes_of_keys_are_sorted_and_merged(spark, workspace):
+    """The number of bytes of the keys decides how votes meet them, and no estimate of Spark does."""
+    assert "SortMergeJoin" in find_join(spark, workspace, [f"{item}" * 300_000 for item in range(100, 130)])
+
+
+def find_join(spark, workspace, items):
     """Find the line of Spark's plan that joins votes and keys."""
     votes = spark.createDataFrame([(1, "a")], "user int, track string")
     columns = read_request(item="track", person="user", count=None, votes_per_person=None)
     table = engine.SparkSource(workspace, votes, "the votes")
-    request = replace(columns, domain=number_items(pa.array(["a", "b", "c"])))
+    request = replace(columns, domain=number_items(pa.array(items)))
     planned = table.plan_counts(table.describe(columns.choose), request)
     plan = planned._jdf.queryExecution().sparkPlan().toString()
     (found,) = (line for line in plan.splitlines() if "Join" in line and "key" in line)
@@ -73,10 +71,17 @@ def find_join(spark, workspace):
 @pytest.mark.parametrize("cap", [None, 9])
 def test_keys_in_several_packs(spark, join, cap, all_items):
     """Every row of the catalogue is found, in whichever pack its keys are."""
-    votes = [(user, f"{item}") for item in range(7) for user in range(item)] * 2
+    items = [4_000 * place for place in range(12)]
+    votes = [(user, f"{item}") for place, item in enumerate(items) for user in range(place)] * 2
     frame = spark.createDataFrame([*votes, (1, "no item"), (None, "1"), (1, None)], "user int, track string")
-    counted = tally(frame, person="user", item="track", domain=range(9), votes_per_person=cap)
-    assert all_items(counted) == [(6, 6), (5, 5), (4, 4), (3, 3), (2, 2), (1, 1), (0, 0), (0, 7), (0, 8)]
+    counted = all_items(tally(frame, person="user", item="track", domain=range(LARGE), votes_per_person=cap))
+    voted = [(place, item) for place, item in enumerate(items) if place]
+    if cap is None:
+        assert counted[:11] == voted[::-1]
+    else:
+        # Of the persons with more votes, nine are kept.
+        assert sum(count for count, _ in counted) == sum(min(9, 11 - user) for user in range(11))
+    assert len(counted) == LARGE
 
 
 def test_limits_keep_what_they_keep_elsewhere(spark, join):
@@ -87,7 +92,7 @@ def test_limits_keep_what_they_keep_elsewhere(spark, join):
     here, elsewhere = (
         [each.above(4, EVERY_LEVEL) for each in family]
         for votes in (spark.createDataFrame(table), table)
-        for family in [plan_tally(votes, **asked, groups_per_person=2, votes_per_person=3).count_family()]
+        for family in [plan_count(votes, **asked, groups_per_person=2, votes_per_person=3).count_family()]
     )
     assert sum((each.values * each.sizes).sum() for each in here) == 9 * 3
     for one, other in zip(here, elsewhere, strict=True):
@@ -95,7 +100,7 @@ def test_limits_keep_what_they_keep_elsewhere(spark, join):
 
 
 def test_several_keys_of_one_row(spark, join, all_items):
-    """A person who writes an item in two ways is counted once, also if the ways are in different packs."""
+    """A person who writes an item in several ways is counted once."""
     ways = ["1", "1.0", "1.00", "1.000"]
     frame = spark.createDataFrame([(user, way) for user in (1, 2) for way in ways], "user int, track string")
     counted = tally(frame, person="user", item="track", domain=[Decimal("1.000"), Decimal("2.000")])
@@ -110,24 +115,18 @@ def test_no_keys(spark, join, all_items):
 
 def test_a_large_catalogue_goes_to_several_tasks(spark, join, all_items):
     """Above a size of its own, Spark reads each chunk of a table in a task, and no task gets the whole catalogue."""
-    setting = "spark.sql.execution.arrow.localRelationThreshold"
-    before = spark.conf.get(setting)
+    setting, group = "spark.sql.execution.arrow.localRelationThreshold", f"several tasks {join}"
+    before, context = spark.conf.get(setting), spark.sparkContext
+    frame = spark.createDataFrame([(1, "7"), (2, "7"), (2, "44999")], "user int, track string")
     try:
         spark.conf.set(setting, "0")
-        table = pa.table({"key": ["a", "b", "c", "d", "e"], "row": np.arange(5)})
-        assert spark.createDataFrame(engine._pack(table)).rdd.getNumPartitions() == 3
-        frame = spark.createDataFrame([(1, "e"), (2, "e"), (2, "c")], "user int, track string")
-        counted = tally(frame, person="user", item="track", domain=["a", "b", "c", "d", "e"])
+        context.setJobGroup(group, group)
+        counted = all_items(tally(frame, person="user", item="track", domain=range(LARGE)))
     finally:
         spark.conf.set(setting, before)
-    assert all_items(counted) == [(2, "e"), (1, "c"), (0, "a"), (0, "b"), (0, "d")]
-
-
-@pytest.mark.parametrize(("size", "packs"), [(0, 1), (1, 1), (10_000, 1), (10_001, 2), (25_000, 3)])
-def test_packs_hold_every_key(size, packs):
-    """Spark is given few rows, each in a chunk of its own, so that each can go to another task."""
-    keys = pa.table({"key": [f"item {row}" for row in range(size)], "row": np.arange(size)})
-    keys = keys.cast(pa.schema({"key": pa.string(), "row": pa.int64()}))
-    packed = engine._pack(keys).column("pack")
-    assert len(packed) == packed.num_chunks == packs
-    assert [pair for pack in packed.to_pylist() for pair in pack] == keys.to_pylist()
+        context.setLocalProperty("spark.jobGroup.id", None)
+    assert counted[:3] == [(2, 7), (1, 44_999), (0, 0)]
+    tracker = context.statusTracker()
+    # Keys that are sent to every executor are read by a job of another group.
+    stages = [stage for job in tracker.getJobIdsForGroup(group) for stage in tracker.getJobInfo(job).stageIds]
+    assert join == "BroadcastHashJoin" or 5 in {found.numTasks for found in map(tracker.getStageInfo, stages) if found}

@@ -6,11 +6,11 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pyarrow as pa
 import pytest
+from tallying import plan_count
 
 from shortlist.errors import DataError
 from shortlist.periods import Period, read_span
 from shortlist.profile import EVERY_LEVEL, Picks
-from shortlist.votes.tallies import plan_tally
 
 ZONE = "America/St_Johns"
 """In 2010 its clocks went back from 00:01 to 23:01 of the day before."""
@@ -53,13 +53,13 @@ def test_every_engine_finds_the_same_periods(hold, engine, form):
     if engine == "spark" and form == "naive":
         pytest.skip("the tests hold such columns of Spark by the second column only")
     votes = hold_moments(hold, engine, moments, as_text="text" in form)
-    planned = plan_tally(votes, **ASKED, span=read_span(**SPAN), groups_per_person=5)
+    planned = plan_count(votes, **ASKED, span=read_span(**SPAN), groups_per_person=5)
     assert planned.groups == tuple((str(each),) for each in read_span(**SPAN).periods)
     expected = count_days(moments, zone)
     assert min(expected) > 1
     assert read_votes(planned.count_family()) == expected
     if form in ("naive", "aware"):
-        one = plan_tally(votes, **ASKED, span=read_span(time="day", period="2010-11-07", time_zone=ZONE)).count()
+        one = plan_count(votes, **ASKED, span=read_span(time="day", period="2010-11-07", time_zone=ZONE)).count()
         assert one.above(1, 0).values.tolist() == [expected[1]]
 
 
@@ -72,7 +72,7 @@ def test_every_engine_has_the_years_1_and_9999(hold, engine, aware):
     votes = hold_moments(hold, engine, moments)
     for since, until, expected in (("0001", "0002", [1]), ("1676", "2301", [1677, 2300]), ("9998", "9999", [9999])):
         span = read_span(time="day", every="year", since=since, until=until)
-        planned = plan_tally(votes, **ASKED, span=span, groups_per_person=1)
+        planned = plan_count(votes, **ASKED, span=span, groups_per_person=1)
         found = read_votes(planned.count_family())
         assert [span.periods[place].first.year for place in np.flatnonzero(found)] == expected
 
@@ -88,7 +88,7 @@ def test_limits_are_for_one_person_in_one_period(hold, engine):
     for per, most in ((None, 1), ("week", 3), ("day", 21)):
         span = read_span(time="day", every="day", since="2026-W36", until="2026-W38", per=per)
         for c, m in ((1, None), (1, 1), (2, 3)):
-            planned = plan_tally(votes, **asked, span=span, groups_per_person=c, votes_per_person=m)
+            planned = plan_count(votes, **asked, span=span, groups_per_person=c, votes_per_person=m)
             c_found = planned.request.groups_per_person
             assert c_found == min(c, 1 if per == "day" else c)
             family = planned.count_family()
@@ -101,14 +101,14 @@ def test_what_is_no_moment_is_refused_by_its_type_or_ignored():
     span = read_span(time="day", period="2026")
 
     with pytest.raises(DataError, match="column 'day' of the votes must hold dates"):
-        plan_tally(pa.table({"user": [1], "track": ["a"], "day": [20260831]}), **ASKED, span=span)
+        plan_count(pa.table({"user": [1], "track": ["a"], "day": [20260831]}), **ASKED, span=span)
     odd = [20260831, 1.5, object(), b"2026-08-31", float("nan"), True, timedelta(1), date(2025, 1, 1), None]
     odd += ["2026-8-31", "2026-13-01", "2026-08-31\n", "x", "2026-08-31T24:00", "2026-08-31T12:00+02:00", "2026-08-31"]
     votes = {"user": list(range(len(odd))), "track": ["a"] * len(odd), "day": odd}
-    assert plan_tally(votes, **ASKED, span=span).count().above(1, 0).values.tolist() == [1]
+    assert plan_count(votes, **ASKED, span=span).count().above(1, 0).values.tolist() == [1]
     texts = [each for each in odd if isinstance(each, str)]
     table = pa.table({"user": range(len(texts)), "track": ["a"] * len(texts), "day": texts})
-    assert plan_tally(table, **ASKED, span=span).count().above(1, 0).values.tolist() == [1]
+    assert plan_count(table, **ASKED, span=span).count().above(1, 0).values.tolist() == [1]
 
 
 def test_a_catalogue_by_group_has_its_items_in_every_period():
@@ -121,7 +121,7 @@ def test_a_catalogue_by_group_has_its_items_in_every_period():
         "day": [date(2026, 8, 31), date(2026, 9, 7), date(2026, 8, 31), date(2026, 9, 7)],
     }
     span = read_span(time="day", every="week", since="2026-W36", until="2026-W37")
-    planned = plan_tally(votes, **{**ASKED, "domain": catalogue}, by="country", span=span, groups_per_person=4)
+    planned = plan_count(votes, **{**ASKED, "domain": catalogue}, by="country", span=span, groups_per_person=4)
     assert planned.groups == (("de", "2026-W36"), ("de", "2026-W37"), ("at", "2026-W36"), ("at", "2026-W37"))
     assert planned.sizes == (2, 2, 1, 1)
     family = planned.count_family()

@@ -4,7 +4,6 @@ Each hostile case is 8 tables, with and without each of three people, which are 
 """
 
 import math
-from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 
@@ -13,13 +12,12 @@ import hostile_families
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
-from tallying import tally
+from tallying import plan_count, tally
 
 from shortlist.errors import DataError
 from shortlist.periods import read_span
 from shortlist.profile import EVERY_LEVEL
 from shortlist.votes import dialects
-from shortlist.votes.tallies import plan_tally
 
 PEOPLE = {"fewest": 4, "people": 8}
 CHECKS = settings(
@@ -72,7 +70,7 @@ def test_limits_and_periods_come_before_the_sum(hold, engine):
     span = read_span(time="day", every="week", since="2026-W36", until="2026-W38")
     asked = {**ASKED, "time": "day", "span": span, "by": "city", "groups": [0], "with_people": True}
     for limits, cells in (({"groups_per_person": 2}, 4), ({"votes_per_person": 3}, 3), ({"votes_per_person": 1}, 1)):
-        family = plan_tally(votes, **asked, **limits).count_family()
+        family = plan_count(votes, **asked, **limits).count_family()
         sums = [int((p.values * p.sizes).sum()) for p in (each.above(each.d, EVERY_LEVEL) for each in family)]
         assert 5 * cells * 14 <= sum(sums) <= 5 * cells * 49
         assert 5 <= family.people.sum() <= 5 * min(cells, 3)
@@ -84,7 +82,7 @@ def test_a_row_without_weight_is_as_if_it_were_not_there():
     users, items, lengths = map(list, zip(*rows, strict=True))
     votes = {"user": users, "track": items, "length": lengths, "city": [0] * len(rows)}
     asked = {**ASKED, "domain": list("abcdefgh"), "by": "city", "groups": [0], "votes_per_person": 1}
-    family = plan_tally(votes, **asked, with_people=True).count_family()
+    family = plan_count(votes, **asked, with_people=True).count_family()
     assert family[0].above(1, EVERY_LEVEL).values.tolist() == [5, 0]
     assert family.people.tolist() == [1]
 
@@ -108,7 +106,7 @@ def test_types_that_hold_no_weight_are_refused_before_a_row_is_read():
     """The refusal depends on the type alone."""
     for values in (pa.array([True]), pa.array([b"7"]), pa.array([0], pa.timestamp("us")), pa.array([[7]])):
         with pytest.raises(DataError, match="column 'length' of the votes must hold weights"):
-            plan_tally(pa.table({"user": [1], "track": ["a"], "length": values}), **ASKED)
+            plan_count(pa.table({"user": [1], "track": ["a"], "length": values}), **ASKED)
 
 
 @pytest.mark.slow
@@ -159,16 +157,19 @@ def test_hostile_weights_in_spark(workspace, spark, case):
     hostile_families.check_spark_chain(case, spark, workspace)
 
 
-def test_a_sum_that_is_not_cut_is_caught(workspace, monkeypatch):
+def test_a_sum_that_is_not_cut_is_caught(workspace):
     """The property has the power to find what it is for."""
+
+    def hold_apart(data):
+        # If every row has a person of its own, no sum of several rows is cut.
+        return hostile.hold_arrow({**data, "user": pa.array(range(len(data["user"])), pa.int64())})
+
     votes = [("a", 1, "b", 6), ("a", 1, "b", 3)]
-    people = [(person, [("A", 1, "b", 2)] if person else votes) for person in range(4)]
+    people = [(person, votes if person == 3 else [("A", 1, "b", 2)]) for person in range(4)]
     case = hostile_families.Family(
         listed="text", kind="text", named="whole", people=people, several=False, form="domain", c=1, cap=None,
         weighed="int64",
     )  # fmt: skip
     hostile_families.check_cube(case, hostile.hold_arrow, workspace)
-    monkeypatch.setattr(dialects.Dialect, "_write_sum", lambda dialect, largest: "system.main.sum(weight)")
-    case = replace(case, people=people[::-1])
     with pytest.raises(AssertionError, match="too much in a cell"):
-        hostile_families.check_cube(case, hostile.hold_arrow, workspace, exact=False)
+        hostile_families.check_cube(case, hold_apart, workspace, exact=False)

@@ -79,10 +79,13 @@ def test_reads_other_encodings(write, all_items, encoding, packed):
     assert all_items(count(Files(path, encoding=encoding))) == COUNTED
 
 
-def test_recodes_across_chunks(write, all_items, monkeypatch):
-    """A character that is cut by the end of a chunk stays whole."""
-    monkeypatch.setattr("shortlist.votes.files._CHUNK", 3)
-    assert all_items(count(Files(write("votes.csv", TEXT.encode("utf-16")), encoding="utf-16"))) == COUNTED
+@pytest.mark.parametrize("first", ["user", "users"])
+def test_recodes_across_chunks(write, all_items, first):
+    """A character that is cut by the end of a chunk stays whole: of two files, one byte pair apart, one is cut."""
+    item, people = "\U0001f3b5" * 400, range(3_000)
+    text = f"{first},track\n" + "".join(f"{person},{item}\n" for person in people)
+    votes = Files(write("votes.csv", text.encode("utf-16")), encoding="utf-16")
+    assert all_items(tally(votes, person=first, item="track", domain=[item])) == [(len(people), item)]
 
 
 @pytest.mark.parametrize(("encoding", "bad"), [("cp1252", b"\x81"), ("shift_jis", b"\xff"), ("gbk", b"\x80")])
