@@ -20,6 +20,7 @@ import json
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -149,6 +150,20 @@ def encode_item(value: Any) -> Any:
         f"not {type(value).__name__}",
         hint="make them text",
     )
+
+
+def check_items(items: Iterable[Any]) -> None:
+    """Refuse items that a record cannot hold as they are, before a release of them is paid."""
+    for item in items:
+        stored, same = encode_item(item), False
+        with suppress(ValueError, ArithmeticError):
+            same = item is not None and bool(_decode_item(stored) == item)
+        if not same:
+            raise DataError(
+                "items must be values that a record can hold",
+                f"it cannot hold one of the type {type(item).__name__}",
+                hint="make them text",
+            )
 
 
 def _decode_item(stored: Any) -> Any:

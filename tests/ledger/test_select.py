@@ -4,7 +4,8 @@ import hashlib
 import sqlite3
 import warnings
 from contextlib import closing
-from datetime import date, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
 from fractions import Fraction
 
 import pandas as pd
@@ -225,6 +226,23 @@ def test_a_selector_charges_each_release(tmp_path):
         selector.release(SeededBits(1), ledger=ledger)
     assert len(ledger.charges) == 2
     assert selector.release().population is None
+
+
+@pytest.mark.parametrize(
+    "label",
+    [1.5, (1, 2), None, Decimal("NaN"), Decimal("1E-20000"), pd.Timestamp("2026-01-01T00:00:00.000000001")],
+    ids=str,
+)
+def test_labels_that_no_record_can_hold_are_refused_before_the_charge(ledger, label):
+    """Whether a record could be written would depend on which items were drawn."""
+    selector = prepare({label: 300, "b": 200, "c": 1}, k=1, epsilon="1/2")
+    for once in (None, "2026-W01"):
+        with pytest.raises(DataError, match="items must be"):
+            selector.release(ledger=ledger, once=once)
+    assert ledger.charges == ()
+    kept = [2**70, True, b"x", date(2026, 1, 1), time(1, 2), Decimal("1.50"), datetime(2026, 1, 1, tzinfo=UTC), "é"]
+    release = prepare(dict.fromkeys(kept, 9), k=8, epsilon="1/2").release(ledger=ledger)
+    assert Release.from_json(release.to_json()).items == release.items
 
 
 def test_the_environment_makes_a_ledger_mandatory_for_counts(ledger, monkeypatch):

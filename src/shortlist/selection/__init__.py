@@ -436,6 +436,10 @@ class Selector(Generic[Items]):
             self._terms, None, {}, ledger=ledger, once=once, note=note, bits=bits, period=period, days=period
         )
         if account.recalled is None:
+            if account.ledger is not None:
+                from shortlist.record import check_items
+
+                check_items(self._labels or ())
             account.charge(self._tally.d)
         if account.recalled is not None:
             return cast("Release", account.recalled)

@@ -225,6 +225,8 @@ _NUMBERED |= {Family.NAIVE: ("65", 16), Family.AWARE: ("66", 16)}
 _MOST = 10**DIGITS
 _BEFORE_1970 = 62_135_596_800_000_000
 """The microseconds from the year 1 to 1970."""
+_FIRST_MOMENT = "TIMESTAMP '290309-12-22 (BC) 00:00:00'"
+"""DuckDB holds timestamps before this one, and an internal error ends its connection if one is written as text."""
 _VIEW = invent_name()
 """What votes under limits are called in a query. DuckDB 1 makes a temporary view of that name."""
 
@@ -369,8 +371,12 @@ def write_shown(column: Column) -> str:
     if kind == "TIME":
         number = f"CAST(system.main.epoch_us({value}) AS VARCHAR)"
         return f"CASE WHEN {DUCKDB.is_held(value, Family.TIME)} THEN {text} ELSE {number} END"
-    if kind in ("TIMESTAMP_S", "TIMESTAMP_MS"):
-        return f"coalesce(CAST(TRY_CAST({value} AS TIMESTAMP) AS VARCHAR), CAST(system.main.hash({value}) AS VARCHAR))"
+    if kind in ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS"):
+        # DuckDB writes the least value of a file as text to plan a query. It knows nothing of what TRY returns.
+        moment = f"TRY({value})" if kind == "TIMESTAMP" else f"TRY_CAST(TRY({value}) AS TIMESTAMP)"
+        text = f"CASE WHEN {moment} >= {_FIRST_MOMENT} THEN CAST({moment} AS VARCHAR) END"
+        code = f"CASE WHEN {value} IS NOT NULL THEN CAST(system.main.hash({value}) AS VARCHAR) END"
+        return f"coalesce({text}, {code})"
     return text
 
 

@@ -258,6 +258,24 @@ def test_a_dataset_with_a_filter_or_a_schema_is_read_as_it_says(tmp_path, all_it
     assert all_items(observe(part, **ASKED)) == [(1, 8)]
 
 
+FIRST_MOMENT = -9_223_372_022_400_000_000
+"""The first microsecond of DuckDB's calendar."""
+
+
+@pytest.mark.parametrize("zone", [None, "UTC"])
+@pytest.mark.parametrize("unit", ["us", "ms"])
+@READ
+def test_moments_before_all_calendars_are_persons_like_others(tmp_path, all_items, unit, zone, read):
+    """DuckDB holds them and cannot write them as text, which persons are where files have different types."""
+    step = {"us": 1, "ms": 1000}[unit]
+    ticks = [0, 2**63 - 1, -(2**63) + 1, *(FIRST_MOMENT // step - each for each in range(-2, 3)), -(2**63)]
+    times = pa.array(ticks, pa.int64()).cast(pa.timestamp(unit, zone))
+    votes = read(write(tmp_path, {"user": times, "track": ["a"] * len(ticks)}, {"user": ["p"], "track": ["a"]}))
+    for limit in (None, 1):
+        assert all_items(tally(votes, **ASKED, domain=["a"], votes_per_person=limit)) == [(len(ticks) + 1, "a")]
+    assert check(votes, **ASKED, domain=["a"]).persons == len(ticks) + 1
+
+
 DECIMALS = [
     Decimal(f"{sign}{digits}") for sign in "-+" for digits in ("0.5", "2.25", "3", "0", f"{'9' * 28}.{'9' * 10}")
 ]
