@@ -62,6 +62,7 @@ main()
         (["--sensitivity", "2"], "Hint: leave --sensitivity out"),
         (["--mechanism", "cdp-peel"], "Hint: try --delta 1e-6"),
         (["--mechanism", "laplace"], "error: --mechanism must be one of auto, joint, "),
+        (["--mechanism", "laplace"], "must be installed, and register its name as an entry point"),
         (["--memory-limit", "much"], "error: --memory-limit must be a size"),
         (["--domain-sql", "SELECT 1"], "error: --domain-sql must come with --database"),
         (

@@ -156,7 +156,9 @@ def find_kind(name: object) -> type[Mechanism]:
     raise ParameterError(
         f"`mechanism` must be one of {', '.join(names)}{objects}",
         f"not {quote(name)}",
-        hint=f"did you mean {nearest[0]!r}?" if nearest else None,
+        hint=f"did you mean {nearest[0]!r}?"
+        if nearest
+        else "the package of another mechanism must be installed, and register its name as an entry point",
     )
 
 
