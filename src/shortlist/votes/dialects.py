@@ -447,7 +447,7 @@ DUCKDB = Dialect(
     texts={
         "FLOAT|DOUBLE": "TRY_CAST(system.main.floor({0}) AS BIGINT)",
         r"DECIMAL\(.*": "system.main.floor({0})",
-        "BLOB": "system.main.lower(system.main.hex({0}))",
+        "BLOB": "coalesce(TRY(system.main.decode({0})), system.main.lower(system.main.hex({0})))",
         "TIMESTAMPTZ_NS": "TRY(system.main.epoch_us(CAST({0} AS TIMESTAMPTZ)))",
         "TIME|TIMESTAMP.*": "TRY(system.main.epoch_us({0}))",
     },
@@ -473,7 +473,7 @@ SPARK = Dialect(
     texts={
         "float|double": f"CASE WHEN {_LONG} THEN floor({{0}}) END",
         "decimal.*": "floor({0})",
-        "binary": "lower(hex({0}))",
+        "binary": "coalesce(try_validate_utf8(CAST({0} AS STRING)), lower(hex({0})))",
         # The zone of the session has a part in times without zone. That changes no vote of anybody else.
         "timestamp.*": "unix_micros(TRY_CAST({0} AS TIMESTAMP))",
     },
@@ -496,7 +496,7 @@ POSTGRES = Dialect(
     texts={
         "float[48]": f"CAST(CASE WHEN {_LONG} THEN floor({{0}}) END AS bigint)",
         "numeric": "floor({0})",
-        "bytea": "encode({0}, 'hex')",
+        "bytea": "encode({0}, 'escape')",
         "time|timestamp|timestamptz": "floor(extract(epoch FROM {0}) * 1000000)",
     },
     picks=_name_picks("unnest(CAST(string_to_array('{}', ',') AS bigint[]))"),

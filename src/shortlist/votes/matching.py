@@ -1,7 +1,8 @@
 """When a value of a vote means an item of the domain, and the keys that engines look for.
 
 Numbers match if they are equal, without rounding. A text matches a value of another type if it is one of the ways to
-write that value. Everything else matches its own kind only: a date is no timestamp, and bytes are no text.
+write that value. Bytes of votes are read as text in UTF-8, because one value that is bytes makes some writers write the
+whole column so. Everything else matches its own kind only: a date is no timestamp.
 
 Engines do nothing but look for votes that equal a key. Keys have the type of the votes' column, so no engine converts
 a vote. A value that is no key is ignored, whatever it is.
@@ -135,9 +136,13 @@ def find_equal_values(item: Any, family: Family, among: Family) -> list[Any]:
     (['7'], [7])
     >>> find_equal_values(Decimal("1.50"), Family.DECIMAL, Family.TEXT)
     ['1.5', '1.50']
+    >>> find_equal_values(7, Family.INTEGER, Family.BYTES), find_equal_values(b"7", Family.BYTES, Family.TEXT)
+    ([b'7'], [])
     """
     if family == among:
         return [item]
+    if among == Family.BYTES:
+        return [text.encode() for text in find_equal_values(item, family, Family.TEXT)]
     if family in NUMBERS and among in NUMBERS:
         return _convert_number(item, among)
     if among == Family.TEXT:
@@ -152,7 +157,11 @@ def can_match(family: Family, among: Family) -> bool:
 
     >>> can_match(Family.INTEGER, Family.TEXT), can_match(Family.DATE, Family.NAIVE)
     (True, False)
+    >>> can_match(Family.TEXT, Family.BYTES), can_match(Family.BYTES, Family.TEXT)
+    (True, False)
     """
+    if among == Family.BYTES:
+        return family != Family.OTHER
     if family == among:
         return True
     if Family.TEXT in (family, among):

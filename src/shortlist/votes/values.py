@@ -305,12 +305,15 @@ def write_person(value: Any) -> bytes | None:
 def write_text(value: Any) -> str:
     """Write the text of a person or item whose hash orders a person's votes under a cap.
 
-    It is the same whatever type holds the value: 5, 5.0 and "5" are alike, because one person's value may decide the
-    type of a column. Of a number it is the whole part. Values of other kinds may share a text, which harms nothing: the
-    hash only orders the votes of one person, and equal hashes are ordered by the items themselves.
+    It is the same whatever type holds the value: 5, 5.0, "5" and b"5" are alike, because one person's value may decide
+    the type of a column. Of a number it is the whole part. Bytes that are no text are written in hexadecimal. Values of
+    other kinds may share a text, which harms nothing: the hash only orders the votes of one person, and equal hashes
+    are ordered by the items themselves.
 
-    >>> write_text(5), write_text(5.0), write_text("5"), write_text(True), write_text(b"a"), write_text(1e300)
-    ('5', '5', '5', 'true', '61', '')
+    >>> write_text(5), write_text(5.0), write_text("5"), write_text(b"5"), write_text(True), write_text(1e300)
+    ('5', '5', '5', '5', 'true', '')
+    >>> write_text(b"\\xff")
+    'ff'
     """
     try:
         family, key = classify(value)
@@ -322,13 +325,20 @@ def write_text(value: Any) -> str:
         if family == Family.BOOLEAN:
             return "true" if key else "false"
         if family == Family.BYTES:
-            return bytes(key).hex()
+            return _decode(bytes(key)) or bytes(key).hex()
         if family == Family.DATE:
             return str(key.isoformat())
         moment = datetime.combine(date(1970, 1, 1), key) if family == Family.TIME else key.replace(tzinfo=None)
         return str((moment - datetime(1970, 1, 1)) // _MICROSECOND)
     except Exception:  # as above
         return ""
+
+
+def _decode(value: bytes) -> str | None:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 def _write(family: Family, key: Any, errors: str = "strict") -> bytes:

@@ -64,6 +64,28 @@ def test_gaps_alone_may_have_any_type(tmp_path, all_items, read, reverse):
         assert observe(alone, **asked).d == 0
 
 
+@READ
+@pytest.mark.parametrize("column", ["user", "track", "country"])
+def test_one_value_that_is_bytes_makes_bytes_of_a_column(tmp_path, all_items, column, read):
+    """pandas writes text and one value of bytes as bytes. Nobody else's votes change, nor do those that a cap keeps."""
+    rows = [(f"u{user}", track, "DE") for user in range(40) for track in "abcdef"]
+    odd = {"user": b"z", "track": b"x", "country": b"DE"}[column]
+    votes = pd.DataFrame(rows, columns=["user", "track", "country"])
+    more = pd.concat([votes, votes[:1].assign(user="z").assign(**{column: odd})])
+    for name, frame in (("one", votes), ("two", more), ("first", votes[:120]), ("rest", more[120:])):
+        frame.to_parquet(tmp_path / f"{name}.parquet")
+    domains = {"user": ["a", "b", "c", "d", "e", "f"], "track": list("abcdefx"), "country": list("abcdef")}
+    grown = "x" if column == "track" else "a"
+    for cap in (None, 2):
+        asked = {**ASKED, "domain": domains[column], "votes_per_person": cap}
+        before = {item: count for count, item in all_items(tally(str(tmp_path / "one.parquet"), **asked))}
+        for paths in (["two"], ["first", "rest"]):
+            found = tally(read([str(tmp_path / f"{path}.parquet") for path in paths]), **asked)
+            assert {item: count - before[item] for count, item in all_items(found) if count != before[item]} == {
+                grown: 1
+            }
+
+
 PERSONS = {
     "widths": (pa.array([5], pa.int8()), pa.array([5], pa.uint64())),
     "floats": (pa.array([5, 2**53 + 1]), pa.array([5.0, float(2**53 + 2)])),
