@@ -8,11 +8,13 @@ import sys
 from datetime import UTC, datetime
 from fractions import Fraction
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 
 import duckdb
 import psycopg
 import pytest
+from markdown_it import MarkdownIt
 from typer.testing import CliRunner
 
 import shortlist
@@ -119,6 +121,15 @@ def test_no_page_is_too_long():
     _, _, reference = (ROOT / "docs" / "index.md").read_text(encoding="utf-8").partition("## Reference")
     for page in (ROOT / "docs").glob("*.md"):
         assert page.name in reference or len(page.read_text(encoding="utf-8").split()) <= 1500, page.name
+
+
+def test_no_underscore_of_a_formula_is_lost():
+    """Markdown takes two underscores for emphasis, as in x′_i and y′_i. Pages mark emphasis by stars."""
+    parser = MarkdownIt("commonmark").enable("table")
+    for page in (page for folder in ("docs", "src", "reproduction") for page in (ROOT / folder).rglob("*.md")):
+        texts = [each.children or [] for each in parser.parse(page.read_text(encoding="utf-8"))]
+        lost = [each.content for text in texts for mark, each in pairwise(text) if mark.markup in ("_", "__")]
+        assert not lost, (page.name, lost)
 
 
 def test_the_reference_has_every_public_name():
