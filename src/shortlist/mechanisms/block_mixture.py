@@ -179,7 +179,7 @@ class BlockMixture(Prepared, Generic[AnyCandidates]):
         self._covered, vote = np.minimum(candidates.lasts, candidates.reach), float(rate) * _BITS
         beyond = [candidates.bits + 2 - candidates.reach * vote] if (self._covered < candidates.lasts).any() else []
         costs = np.array(candidates.offsets, dtype=np.float64) * vote
-        blocks = np.stack(np.broadcast_arrays(np.arange(len(costs)), 0, self._covered))
+        blocks = make_blocks(self._covered)
         if len(costs) < parts:
             for loss in range(len(self._covered)):
                 blocks = cut(blocks, np.full(blocks.shape[2], loss), parts)
@@ -254,7 +254,7 @@ class BlockMixture(Prepared, Generic[AnyCandidates]):
         every, covered = self.all_candidates, self._covered
         rest = list(self._light)
         for axis in range(len(covered)):  # beyond what is covered of this loss, within what is covered of those before
-            around = np.stack(np.broadcast_arrays(np.arange(covered.shape[1]), 0, every.lasts))
+            around = make_blocks(every.lasts)
             around[1, axis], around[2, :axis] = covered[axis] + 1, covered[:axis]
             rest.append(around[..., covered[axis] < every.lasts[axis]])
         listed = make_cells(self.rate, every, self.blocks, padded=True)
@@ -343,6 +343,13 @@ class BlockMixture(Prepared, Generic[AnyCandidates]):
         return weights.align(unit), omitted + len(weights.mantissa) * 2.0**-1000, unit
 
 
+def make_blocks(lasts: IntArray) -> IntArray:
+    """Make one block of each group, with all losses up to its last ones."""
+    blocks = np.zeros((3, *lasts.shape), dtype=np.int64)
+    blocks[0], blocks[2] = np.arange(lasts.shape[1]), lasts
+    return blocks
+
+
 def make_cells(rate: Fraction, candidates: Candidates, blocks: IntArray, *, padded: bool = False) -> list[BlockCell]:
     """Make a cell of each block."""
     ranges = zip(blocks[0, 0].tolist(), blocks[1:].T.tolist(), strict=True)
@@ -353,15 +360,17 @@ def make_cells(rate: Fraction, candidates: Candidates, blocks: IntArray, *, padd
 
 def cut(blocks: IntArray, along: IntArray, parts: IntArray | int) -> IntArray:
     """Cut each block along one of its losses into at most so many parts. They are of equal length, but for the last."""
-    _, firsts, lasts = blocks[:, along, np.arange(len(along))]
-    width = lasts - firsts
+    axes = along == np.arange(blocks.shape[1])[:, np.newaxis]
+    width = ((blocks[2] - blocks[1]) * axes).sum(axis=0)
     stride = width // parts + 1
     number = width // stride + 1
     owners = np.arange(len(along)).repeat(number)
-    starts = (np.arange(len(owners)) - (number.cumsum() - number)[owners]) * stride[owners]
-    found, place = blocks[..., owners], (along[owners], np.arange(len(owners)))
-    found[1][place] += starts
-    found[2][place] = found[1][place] + np.minimum(stride[owners] - 1, width[owners] - starts)
+    strides = stride.take(owners)
+    starts = (np.arange(len(owners)) - (number.cumsum() - number).take(owners)) * strides
+    ends = np.minimum(starts + strides - 1, width.take(owners))
+    found, is_cut = blocks.take(owners, axis=2), axes.take(owners, axis=1)
+    found[2] = np.where(is_cut, found[1] + ends, found[2])
+    found[1] += starts * is_cut
     return found
 
 
