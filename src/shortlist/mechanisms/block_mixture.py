@@ -367,7 +367,7 @@ def cut(blocks: IntArray, along: IntArray, parts: IntArray | int) -> IntArray:
     owners = np.arange(len(along)).repeat(number)
     strides = stride.take(owners)
     starts = (np.arange(len(owners)) - (number.cumsum() - number).take(owners)) * strides
-    ends = np.minimum(starts + strides - 1, width.take(owners))
+    ends = starts + np.minimum(strides - 1, width.take(owners) - starts)  # in this order, no sum has more than 64 bits
     found, is_cut = blocks.take(owners, axis=2), axes.take(owners, axis=1)
     found[2] = np.where(is_cut, found[1] + ends, found[2])
     found[1] += starts * is_cut
