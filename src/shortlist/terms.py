@@ -390,7 +390,10 @@ class Terms:
 
 def _read(mechanism: str | Mechanism, k: Any, epsilon: Real | None, **asked: Any) -> Terms:
     cap = asked.get("votes_per_person")
-    if isinstance(cap, str) and cap == AUTO_CAP:
+    if isinstance(cap, str):
+        if cap != AUTO_CAP:
+            or_auto = f", or {AUTO_CAP!r}" if asked.get("persons_counted") else ""
+            raise ParameterError(f"`votes_per_person` must be a whole number from 1{or_auto}", f"not {quote(cap)}")
         del asked["votes_per_person"]
         return _read_for_each_cap(mechanism, k, epsilon, asked)
     return Terms._read_one(mechanism, k, epsilon, **asked)

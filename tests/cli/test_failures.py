@@ -244,7 +244,10 @@ def test_interrupted_run_leaves_nothing(folder: Path, engine: str, name: str, ch
     finally:
         process.kill()
         process.communicate()
-    said = ""
+    said = (
+        " Nothing was charged, because there is no ledger. A list may have been drawn: if a part of it was printed or "
+        "written, it counts as released."
+    )
     if charged:
         said = " The release was charged before: charge 1 is spent, and another run is charged again."
         (folder / "budget.db").unlink()

@@ -199,7 +199,10 @@ def test_a_record_promises_what_its_own_request_did(by, budget):
         (lambda: select(VOTES, **{**ASKED, "epsilon": None}), "epsilon"),
         (lambda: select(VOTES, **{**ASKED, "rho": 1}), "epsilon and rho must not both be given"),
         (lambda: select(VOTES, **{**ASKED, "epsilon": None, "rho": 0}), "rho must be above 0"),
-        (lambda: select(VOTES, **{**ASKED, "votes_per_person": "Auto"}), "must be a whole number from 1, not 'Auto'"),
+        (
+            lambda: select(VOTES, **{**ASKED, "votes_per_person": "Auto"}),
+            "must be a whole number from 1, or 'auto', not 'Auto'",
+        ),
         (lambda: select(VOTES, **{**ASKED, "domain": None}), "delta or domain must be given"),
         (lambda: plan(counts=[5, 3, 1], k=1, epsilon=1, votes_per_person="auto"), "a private cap depends on the votes"),
     ],

@@ -123,6 +123,11 @@ def _ask_for_charge() -> str:
     account = ledger.latest
     if account is None:
         return ""
+    if account.ledger is None:
+        return (
+            " Nothing was charged, because there is no ledger. A list may have been drawn: if a part of it was printed "
+            "or written, it counts as released."
+        )
     try:
         number = account.find_charge()
     except ShortlistError:

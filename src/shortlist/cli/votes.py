@@ -118,7 +118,8 @@ def select(
     is released for each period of that range.
 
     With --weight and --max-weight, people add numbers to an item, and the items with the largest sums are released.
-    Numbers are rounded down. What is negative or no number adds nothing.
+    Numbers are rounded down. What is negative or no number adds nothing. If no value is a number, the list is chance,
+    and no release can say it: run `shortlist check` first, which says how much weight counts.
     """
     bits, outputs = _read_bits(seed, insecure), output or []
     given = [*(asked["files"] or []), *(asked[name] for name in ("database", "domain", "groups", "ledger"))]

@@ -588,10 +588,10 @@ def open_account(ledger: Ledger | PathLike | None, terms: Terms, **said: Any) ->
     """
     account = Account(terms=terms, ledger=require_ledger(ledger), **said)
     encode_parameters(terms.parameters)  # a release whose record cannot be written is refused before it is paid
+    package.latest = account
     if account.ledger is None:
         refuse_given({"once": account.once}, "`ledger`, which keeps the release")
         return account
-    package.latest = account
     account.stored = account.ledger.recall(account.once)
     if account.stored is None:
         account.ledger.check(**account.asked)

@@ -178,7 +178,8 @@ def select(
 
     Weights: `weight` is a column of numbers, such as minutes. Those of a person for an item are added up and cut at
     `max_weight`, which you choose without looking at the data, and an item has the sum over persons. `weight_unit` is
-    the word for them, "minutes" say; by itself it is the name of the column (docs/weights.md).
+    the word for them, "minutes" say; by itself it is the name of the column (docs/weights.md). A column without numbers
+    gives a list of chance: `check` says it, and a release cannot.
 
     Privacy: `epsilon` is read as the exact rational that was written. In its place, `rho` (zCDP) is for many lists
     under one budget. `delta` allows a failure probability. `ordered=False` leaves out the order. With
