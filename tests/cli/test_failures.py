@@ -91,6 +91,8 @@ def test_wrong_usage_is_2(select: Select, folder: Path, options: list[str], word
         (["--person", "user"], "Hint: did you mean 'user_id'?"),
         (["--domain", "absent.csv"], "'absent.csv'"),
         (["--domain-column", "track", "--item", "trak"], "must have a column 'trak'"),
+        (["--domain-column", "trak"], "Hint: did you mean 'track'?"),
+        (["--item", "trak"], "Hint: name the column of items with --domain-column track; if"),
         (["--item", "trak"], "pass --domain-no-header and --domain-column 1; or is --item misspelt?"),
         (["-k", "22"], "error: -k must be at most the number of items"),
         (["--output", "absent/top.json"], "'absent'"),

@@ -126,12 +126,14 @@ def test_afford_knows_weights(path: Path) -> None:
 
 
 def test_afford_says_why_nothing_is_covered(path: Path, tmp_path: Path) -> None:
-    """Which accounting has nothing left, or that a delta is missing, in a remark on stderr."""
+    """No release fits any more: which accounting has nothing left, or that a delta is missing, in remarks on stderr."""
     ledger("create", path, "--epsilon", "10", "--delta", "1e-6")
     Ledger.open(path).charge(Joint(k=1, epsilon=10))
     done = ledger("afford", path, "-k", "10", "--epsilon", "2")
     assert (done.exit_code, done.stdout) == (0, "0\n")
+    assert done.stderr.splitlines()[0] == "no release like this one fits into the budget any more"
     assert "epsilon 0, delta 5e-7 by basic accounting, or nothing by zCDP accounting is left" in done.stderr
+    assert "computed" not in done.stderr
     ledger("create", tmp_path / "pure.db", "--epsilon", "10")
     done = ledger("afford", tmp_path / "pure.db", "-k", "10", "--epsilon", "1", "--delta", "1e-6", "--no-domain")
     assert (done.exit_code, done.stdout) == (0, "0\n")

@@ -181,6 +181,7 @@ def test_a_file_of_counts_that_does_not_fit_is_answered_by_options_of_plan(plan,
     assert "--no-header" in done.stderr
     assert "--delimiter" in done.stderr
     assert "Files." not in done.stderr
+    assert "did you mean 'plays'?" in plan(files=("counts.csv", "--item", "track", "--count", "play")).stderr
     (tmp_path / "groups.csv").write_text("track,plays,country\na,9,DE\nb,5,DE\na,4,AT\nb,8,AT\n")
     done = plan("-k", "1", files=("groups.csv", "--item", "track", "--count", "plays"))
     assert done.exit_code == 1

@@ -226,6 +226,7 @@ def afford(
         try:
             ledger.refuse_uncovered(guarantee, period)
         except BudgetError as refusal:
+            remark("no release like this one fits into the budget any more")
             for line in refusal.render(write_option).splitlines():
                 remark(line)
 

@@ -127,12 +127,15 @@ class Budget:
         needed = add_up([(guarantee, 1)])
         return max(_divide(left, needed) for left in self.list_left(spent).values())
 
-    def refuse(self, spent: Amount, guarantee: Guarantee, name: str = "the budget") -> BudgetError:
-        """Make the error for a release that is not covered: what is left, what it needs, and what to do about it."""
+    def refuse(self, spent: Amount, guarantee: Guarantee, name: str = "the budget", *, before: str = "") -> BudgetError:
+        """Make the error for a release that is not covered: what is left, what it needs, and what to do about it.
+
+        `before` stands before the advice.
+        """
         return BudgetError(
             f"{name} is {self.guarantee}",
             f"{self.write_left(spent)} is left; this release needs {guarantee}",
-            hint=f"nothing was computed; {self._advise(spent, guarantee)}",
+            hint=f"{before}{self._advise(spent, guarantee)}",
         )
 
     def subtract(self, spent: Amount) -> Amount:

@@ -455,7 +455,7 @@ class Ledger:
         """Refuse a release that a budget does not cover, or whose votes have times of another column or kind."""
         if period is not None:
             refuse_other_times(transaction, times)
-        _check_budgets(self._read_budgets(transaction, period), stated)
+        _check_budgets(self._read_budgets(transaction, period), stated, before="nothing was computed; ")
 
     def _list_budgets(self, period: str | date | None) -> list[_Spending]:
         """Read the budgets that must cover a release of a period, or of one without charges."""
@@ -487,11 +487,11 @@ class _Spending(NamedTuple):
         return replace(guarantee, unit=self.budget.guarantee.unit)
 
 
-def _check_budgets(budgets: Iterable[_Spending], guarantee: Guarantee) -> None:
+def _check_budgets(budgets: Iterable[_Spending], guarantee: Guarantee, *, before: str = "") -> None:
     for each in budgets:
         needed = each.restate(guarantee)
         if not each.budget.afford(each.spent, needed):
-            raise each.budget.refuse(each.spent, needed, each.name)
+            raise each.budget.refuse(each.spent, needed, each.name, before=before)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -162,10 +162,11 @@ def make_chooser(column: str | None, request: Request) -> Choose:
         listed = header.origin is not Origin.FIRST_LINE
         if len(header.columns) == 1 and listed:
             return list(header.columns)
+        near = [] if header.origin is Origin.ANSWER else header.find_nearest(item)[:1]
         raise DataError(
             f"the domain must have a column {item!r}" + (", or one column only" if listed else ""),
             f"{header.describe()}",
-            hint="name the column of items with `domain_column`"
+            hint=f"name the column of items with `domain_column{f'={near[0]!r}' if near else ''}`"
             + ("" if listed else "; if the first line is an item and no header, pass `domain.Files.header=False`")
             + "; or is `item` misspelt?",
         )

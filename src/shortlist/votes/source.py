@@ -93,6 +93,10 @@ class Header:
         Traceback (most recent call last):
         shortlist.errors.DataError: the votes must have a column 'usr'; there is none.
         Hint: did you mean 'user'?
+        >>> Header(columns=["nation"], origin=Origin.FIRST_LINE).take(["Nation"], where="the groups")
+        Traceback (most recent call last):
+        shortlist.errors.DataError: the groups must have a column 'Nation'; there is none.
+        Hint: did you mean 'nation'?
         """
         for name in wanted if self.origin is not Origin.UNKNOWN else ():
             times = list(self.columns).count(name)
@@ -110,8 +114,8 @@ class Header:
         return f"found {names or 'none'}{self._inside()}"
 
     def _describe_missing_column(self, name: str, where: str) -> DataError:
-        # Of a first line, of keys and of an answer nothing is repeated: they may be data.
-        nearest = " or ".join(self._nearest(name))
+        # Of a first line, of keys and of an answer to a query nothing is repeated, if they may be votes.
+        nearest = " or ".join(map(repr, self.find_nearest(name)))
         near = f"did you mean {nearest}?" if nearest else None
         if near is None and where == VOTES and name.casefold() in set(Every):
             near = f"if the votes have a date or a time, pass `time`, its column, and `every='{name.casefold()}'`"
@@ -126,15 +130,17 @@ class Header:
             Origin.KEYS: "is each line one object, with the names of the columns as its keys?",
             Origin.ANSWER: f"name the column in the query: SELECT ... AS {name}",
         }[self.origin]
+        if where != VOTES and self.origin in (Origin.FIRST_LINE, Origin.KEYS):
+            advice = near or advice
         return DataError(f"{where} must have a column {name!r}", self.describe(), hint=advice)
 
-    def _nearest(self, name: str) -> list[str]:
-        """The names like the one that is missing, quoted."""
+    def find_nearest(self, name: str) -> list[str]:
+        """Find the names like the one that is missing."""
         cutoff = 0.6 if self.origin is Origin.SCHEMA else 0.8
         texts = [each for each in self.columns if isinstance(each, str)]
         same = [each for each in texts if each.strip().casefold() == name.strip().casefold()]
         longer = [each for each in texts if len(name) >= _SHORTEST and each.casefold().startswith(name.casefold())][:2]
-        return list(map(repr, same or difflib.get_close_matches(name, texts, n=2, cutoff=cutoff) or longer))
+        return same or difflib.get_close_matches(name, texts, n=2, cutoff=cutoff) or longer
 
     def _inside(self) -> str:
         return "" if self.file is None else f" in {str(self.file)!r}"
