@@ -168,19 +168,6 @@ def test_numbers_are_those_of_enumeration(tau):
             check_floats(found, np.unique(np.minimum([0, 1, 2, 5, 9, 40, 41, 300], widest)))
 
 
-@pytest.mark.parametrize("tau", [None, 7])
-def test_a_step_is_where_the_number_of_lists_grows(tau):
-    """If two losses allow different numbers of lists, the step between them allows more than the loss before."""
-    for histogram in ((9, 7, 7, 4, 2, 0), (5, 5, 3, 3), (8, 6, 3)):
-        for k in (1, 2, 3):
-            lists = Lists(Profile.of(np.array(histogram)), k, reach=10**6, tau=tau)
-            for first, last in itertools.combinations(range(lists.horizon + 1), 2):
-                if lists.number(0, first) < lists.number(0, last):
-                    step = lists.find_step(0, 0, first, last)
-                    assert first < step <= last
-                    assert lists.number(0, step - 1) < lists.number(0, step)
-
-
 @pytest.mark.parametrize("k", [1, 6, 200])
 @every_shape
 def test_numbers_are_within_their_bound(counts, k):

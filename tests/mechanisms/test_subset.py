@@ -259,22 +259,6 @@ def test_numbers_of_sets_are_those_of_enumeration():
                 assert abs(value / exact - 1) <= arb(numbers.error)
 
 
-@pytest.mark.parametrize("histogram", [(9, 7, 7, 4, 2, 0), (5, 5, 3, 3), (8, 6, 3)])
-def test_a_step_is_where_the_number_of_sets_grows(histogram):
-    """If two losses allow different numbers of sets, the step between them allows more than the loss before."""
-    sets = Sets(Profile.of(np.array(histogram)), range(2, 4), reach=10**6)
-    for group, ends in enumerate(sets.lasts.T.tolist()):
-        for axis, other in ((0, ends[1]), (1, ends[0])):
-            numbers = [
-                sets.number(group, *((loss, other) if axis == 0 else (other, loss))) for loss in range(ends[axis] + 1)
-            ]
-            for first, last in itertools.combinations(range(len(numbers)), 2):
-                if numbers[first] < numbers[last]:
-                    step = sets.find_step(group, axis, first, last)
-                    assert first < step <= last
-                    assert numbers[step - 1] < numbers[step]
-
-
 def test_numbers_of_all_sets_are_those_of_enumeration():
     """Sums of C(d, n) over a range of sizes, of which only the terms near the largest one are added, are enclosed."""
     for d, sizes in (

@@ -79,10 +79,12 @@ class LossRange:
 class Table:
     """Borders between cells as floats, with a bound on their error as a share of the whole."""
 
-    __slots__ = ("_borders", "slack")
+    __slots__ = ("_borders", "_unit", "slack")
 
-    def __init__(self, weights: FloatArray, *, error: float, omitted: float) -> None:
+    def __init__(self, weights: FloatArray, *, error: float, omitted: float, unit: int = 0) -> None:
         """Take weights with a relative error of at most `error`. Cells that are not listed weigh at most `omitted`.
+
+        Both are in units of 2^unit.
 
         Claim   The error of a border, as a share of all weight, is at most `slack`, or `slack` is above 1.
         Proof   Let S be the true weight before a border, W that of all m cells listed, and e = error + 2^-52 m, as a
@@ -91,18 +93,26 @@ class Table:
                 and O in all, the border lies at (S + o)/(W + O), within O/W of S/W; and W is at least 3/4 of what was
                 computed. For e > 1/4, slack is above 1.
         """
+        self._unit = unit
         self._borders = np.concatenate([[0.0], np.cumsum(weights)])
         # 2^-50 covers the float of the number itself, and the arithmetic of this line and of `locate_each`.
         summed = error + 2.0**-52 * len(weights)
         self.slack = float(4 * summed + 2 * omitted / self._borders[-1] + 2.0**-50)
 
-    def locate_each(self, words: NDArray[np.uint64]) -> IntArray:
-        """Locate many numbers, given by their leading 64 bits. The index is −1 where floats cannot decide."""
+    def enclose_total(self) -> arb:
+        """Enclose the weight of all cells, listed or not: it is within 4e/3 + O/W, less than the slack, of the sum."""
+        return float(self._borders[-1]) * (1 + arb(0, self.slack)) * arb(2) ** self._unit
+
+    def locate_each(self, words: NDArray[np.uint64], doubt: float = 0.0) -> IntArray:
+        """Locate many numbers, given by their leading 64 bits. The index is −1 where floats cannot decide.
+
+        `doubt` is added to the slack.
+        """
         total = self._borders[-1]
         targets = words * 2.0**-64 * total
         # A number that rounds to 1 falls on the last border, where `certain` is false.
         index = np.minimum(self._borders.searchsorted(targets, side="right"), len(self._borders) - 1) - 1
-        margin = self.slack * total
+        margin = (self.slack + doubt) * total
         certain = (self._borders[index] + margin < targets) & (targets < self._borders[index + 1] - margin)
         return np.where(certain, index, -1)
 

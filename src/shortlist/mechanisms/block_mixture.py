@@ -16,6 +16,7 @@ the proven error of the borders, and balls find it otherwise.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -27,13 +28,13 @@ from flint import arb
 from numpy.typing import NDArray
 
 from shortlist.array_types import FloatArray, IntArray
-from shortlist.exact.balls import ball, enclose_exp_minus, enclose_shortfall, use_precision
+from shortlist.exact.balls import ball, enclose_exp_minus, enclose_shortfall, round_outwards, use_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import Table, are_below, enclose_sum, quantile
 from shortlist.exact.scaled import Scaled, compute_shortfalls, join, power, powers
 from shortlist.exact.uniform import Uniform, draw_distinct_below, draw_words
-from shortlist.mechanisms.mechanism import Prepared
-from shortlist.profile import EVERY_LEVEL, Picks
+from shortlist.mechanisms.mechanism import Prepared, Score
+from shortlist.profile import EVERY_LEVEL, NO_PICKS, Picks
 
 LEFT_OUT_BITS = 50
 """A block of less than 2^-50 of the whole weight is left out of the table. Balls find it then."""
@@ -46,7 +47,6 @@ _BITS = math.log2(math.e)
 """A vote of loss has the weight 2^(−_BITS · rate). With three roundings, a multiple is off by far less than one bit."""
 _BATCH = 1 << 14
 """How many items are drawn at once, so that n draws need no memory for all of them."""
-_NOTHING = Picks(levels=np.empty(0, dtype=np.int64), ranks=np.empty(0, dtype=np.int64))
 
 
 class Candidates(Protocol):
@@ -78,12 +78,6 @@ class Candidates(Protocol):
 
     def number(self, group: int, *losses: int) -> int:
         """Count the candidates of a group that have at most these losses."""
-
-    def find_step(self, group: int, axis: int, first: int, last: int) -> int:
-        """Find a loss of one kind, near the middle, that allows more candidates than the loss before.
-
-        It is above `first` and at most `last`. There is one between them.
-        """
 
     def count_blocks(self, blocks: IntArray) -> tuple[Scaled, Scaled]:
         """Count the candidates that the last losses of blocks allow, and at most as many as the first ones allow.
@@ -153,7 +147,13 @@ class BlockCell:
         ]
         axis = fewest.index(min(fewest))
         first, last = self.ranges[axis]
-        step = self.candidates.find_step(self.group, axis, first, last)
+
+        def count(loss: int) -> int:
+            return self.candidates.number(self.group, *lasts[:axis], loss, *lasts[axis + 1 :])
+
+        # Near the middle, a loss that allows more candidates than the loss before.
+        least, losses = count((first + last) // 2), range(first + 1, last + 1)
+        step = first + 1 + (bisect_left if least == count(last) else bisect_right)(losses, least, key=count)
         halves = ((first, step - 1), (step, last))
         low, high = ((*self.ranges[:axis], half, *self.ranges[axis + 1 :]) for half in halves)
         return replace(self, ranges=low), replace(self, ranges=high)
@@ -162,7 +162,7 @@ class BlockCell:
 AnyCandidates = TypeVar("AnyCandidates", bound=Candidates)
 
 
-class BlockMixture(Prepared, Generic[AnyCandidates]):
+class BlockMixture(Prepared, Score, Generic[AnyCandidates]):
     """A law ∝ q^loss over some candidates, ready to be drawn from."""
 
     def __init__(
@@ -217,7 +217,7 @@ class BlockMixture(Prepared, Generic[AnyCandidates]):
 
         Rounds  A candidate is kept with a probability of at least 1/16, or 1/128 in very long lists.
         """
-        found: list[Picks] = [_NOTHING] * n
+        found: list[Picks] = [NO_PICKS] * n
         most, missing, unordered = max(1, _BATCH // len(self.top)), np.arange(n), self.candidates.unordered
         while len(missing):
             left = np.ones(len(missing), dtype=bool)
@@ -239,7 +239,7 @@ class BlockMixture(Prepared, Generic[AnyCandidates]):
     def _choose(self, n: int, bits: Bits) -> Iterator[tuple[IntArray, Candidates, int, IntArray, IntArray]]:
         """Choose n blocks. Return rows whose blocks are of the same group, with the first and the last losses."""
         words = draw_words(n, bits)
-        places = self._table.locate_each(words)
+        places = self._table.locate_each(words, self.doubt)
         groups = np.where(places < 0, -1, self.blocks[0, 0, places])
         for group in sorted(set(groups.tolist()) - {-1}):
             rows = np.flatnonzero(groups == group)
@@ -279,29 +279,22 @@ class BlockMixture(Prepared, Generic[AnyCandidates]):
         """Enclose the sum of q^loss over all candidates: from floats with a proven error, or exactly with effort."""
         if effort:
             return enclose_sum([replace(cell, padded=False) for cell in self.cells()], effort)
-        least, most = (self._enclose_total(self._weigh(each)) for each in (self.least, self.most))
-        return least.union(most)
+        return self._tabulate(self.least).enclose_total().union(self._table.enclose_total())
 
-    def enclose(self, effort: int) -> arb:
-        """Enclose the mean over j of min(z, h_(j)), where z is the spread of the law.
+    def bound_spreads(self) -> FloatArray:
+        """Bound the spread of the law from below and above. It is that of each place."""
+        return np.array(round_outwards(self.enclose_spreads(0)[0])).reshape(2, 1)
 
-        It grows with z, so the ends of its ball suffice. A missing end says nothing.
-        """
-        z, ends = self.enclose_spread(effort), list[arb]()
-        for end, unknown in ((z.lower(), -1), (z.upper(), EVERY_LEVEL)):
-            whole = end.floor().unique_fmpz()
-            point, limit = (arb(0), unknown) if whole is None else (end, min(int(whole), EVERY_LEVEL))
-            larger = int(np.searchsorted(-self.top, -limit))  # so many h_(j) are above the limit, and above the point
-            ends.append((point * larger + sum(self.top[larger:].tolist())) / len(self.top))
-        least, most = ends
-        return least.union(most)
+    def enclose_spreads(self, effort: int) -> list[arb]:
+        """Enclose the spread of the law, z = (1/rate) · ln of the sum of all weights, for each place."""
+        return [self.total(effort).log() / ball(self.rate)] * len(self.top)
 
-    def enclose_spread(self, effort: int) -> arb:
-        """Enclose the spread of the law, z = (1/rate) · ln of the sum of all weights."""
-        return self.total(effort).log() / ball(self.rate)
+    @cached_property
+    def _table(self) -> Table:
+        return self._tabulate(self.most)
 
-    def _weigh(self, numbers: Scaled) -> Scaled:
-        """Compute the weights of the blocks if all losses of a block count this many candidates."""
+    def _tabulate(self, numbers: Scaled) -> Table:
+        """Tabulate the weights of the blocks if all losses of a block count this many candidates."""
         groups, offsets = self.blocks[0, 0], self.candidates.offsets
         ends = find_ends(self.candidates, groups, self.blocks[2])
         for start, end in zip(self.blocks[1], ends, strict=True):
@@ -311,36 +304,12 @@ class BlockMixture(Prepared, Generic[AnyCandidates]):
             shifts = {group: power(self.rate, offsets[group]) for group in set(groups.tolist())}
             mantissa, exponent = np.array([shifts[group] for group in groups.tolist()]).T
             numbers *= Scaled(mantissa=mantissa, exponent=exponent.astype(np.int64), roundings=2)
-        return numbers
-
-    @cached_property
-    def _table(self) -> Table:
-        # A score of auto needs the sum of the weights, and no table.
-        weights = self._weigh(self.most)
-        floats, omitted, _ = self._align(weights)
-        return Table(floats, error=weights.error + self.doubt, omitted=omitted)
-
-    def _enclose_total(self, weights: Scaled) -> arb:
-        """Enclose the sum of all weights, including those left out.
-
-        The sum of n positive floats is off by at most 2^-52 n of itself.
-        """
-        floats, omitted, unit = self._align(weights)
-        computed = float(floats.sum())
-        error = computed * (weights.error + 2.0**-52 * len(floats)) * 1.01
-        below, above = computed - error, computed + error + omitted * 1.01
-        return arb(below).union(arb(above)) * arb(2) ** unit
-
-    def _align(self, weights: Scaled) -> tuple[FloatArray, float, int]:
-        """Return weights as floats in units of 2^unit, an upper bound of all others, and the unit.
-
-        Numbers below 2^-1022 of the unit may be lost. They count as left out. A bound beyond the range of floats
-        is infinite: then balls decide.
-        """
-        unit = int(weights.exponent.max())
+        unit = int(numbers.exponent.max())
+        # Numbers below 2^-1022 of the unit may be lost. They count as left out. A bound beyond the range of floats is
+        # infinite: then balls decide.
         with np.errstate(over="ignore"):
-            omitted = float(np.exp2(np.maximum(self._bounds - unit, -1000.0)).sum())
-        return weights.align(unit), omitted + len(weights.mantissa) * 2.0**-1000, unit
+            omitted = float(np.exp2(np.maximum(self._bounds - unit, -1000.0)).sum()) + len(groups) * 2.0**-1000
+        return Table(numbers.align(unit), error=numbers.error, omitted=omitted, unit=unit)
 
 
 def make_blocks(lasts: IntArray) -> IntArray:

@@ -414,16 +414,6 @@ class Lists:
             self._known[r] = math.prod((self.count_allowed(0, np.array([r]))[0] - np.arange(self.k)).tolist())
         return self._known[r]
 
-    def find_step(self, group: int, axis: int, first: int, last: int) -> int:
-        """Find where N_r grows: at the horizon, or where r is how far a level is below some h_(j)."""
-        middle = (first + last + 1) // 2
-        levels = self._rising.searchsorted(middle - self.top, side="right") - 1
-        before = int((self.top + self._rising[levels]).max())
-        if before > first:
-            return before
-        after = self.top + self._rising[np.minimum(levels + 1, len(self._rising) - 1)]
-        return int(min([*after[after > middle].tolist(), self.horizon]))
-
     def count_allowed(self, group: int, *losses: IntArray) -> IntArray:
         """Return C_{r,j} for every j, a row for each loss r. From the horizon on, every item is allowed."""
         return self._look_up(slice(None), losses[0]).T.astype(np.int64)

@@ -12,13 +12,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from fractions import Fraction
-from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypedDict, Unpack
+from functools import partial, reduce
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack
 
 import numpy as np
 from flint import arb, fmpq
 
-from shortlist.array_types import IntArray
+from shortlist.array_types import FloatArray, IntArray
 from shortlist.errors import DataError, ParameterError
 from shortlist.exact.balls import ball, use_precision
 from shortlist.exact.bits import Bits
@@ -37,6 +37,8 @@ from shortlist.privacy.numbers import (
 from shortlist.privacy.zcdp import find_largest_epsilon
 from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
 
+ROUNDED = 2.0**-50
+"""More than a few roundings, as a share of a number."""
 NOT_GIVEN = Fraction(0)
 """The epsilon of a mechanism to which none is given."""
 UNORDERED_BOUND = (
@@ -77,21 +79,42 @@ class Prepared:
         return None
 
 
-class Score(Protocol):
+class Score(ABC):
     """The score of a mechanism on given levels: about how many votes its list misses at a place. Less is better.
 
     One person changes it by at most Δ. A score has logarithms of sums of exponentials, so it is irrational. It is
     enclosed in balls: first from floats with a proven error, then exactly. More effort makes the ball narrower.
     """
 
+    top: IntArray
+    """The k largest counts, h_(1) to h_(k)."""
+
+    @abstractmethod
+    def bound_spreads(self) -> FloatArray:
+        """Bound the spread z_j of each place j by floats: a row of lower bounds, and one of upper bounds."""
+
+    @abstractmethod
+    def enclose_spreads(self, effort: int) -> list[arb]:
+        """Enclose each z_j exactly, at an effort above 0."""
+
     def enclose(self, effort: int) -> arb:
         """Enclose the mean over places j of min(z_j, h_(j)): no place can miss more votes than its count.
 
         Without effort floats suffice. With effort the ball is exact, and its radius shrinks as effort rises.
         """
+        if effort:
+            spreads = self.enclose_spreads(effort)
+            return sum(map(arb.min, spreads, map(arb, self.top.tolist())), arb(0)) / len(spreads)
+        below, above = np.minimum(self.bound_spreads(), self.top).sum(axis=1).tolist()
+        error = ROUNDED * len(self.top)
+        return arb(below * (1 - error)).union(arb(above * (1 + error))) / len(self.top)
 
     def enclose_spread(self, effort: int) -> arb:
         """Enclose the largest z_j, which is not cut off at a count."""
+        if effort:
+            return reduce(arb.max, self.enclose_spreads(effort))
+        below, above = self.bound_spreads().max(axis=1).tolist()
+        return arb(below).union(arb(above))
 
 
 class CommonOptions(TypedDict, total=False):

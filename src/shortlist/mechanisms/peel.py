@@ -27,7 +27,7 @@ from shortlist.exact.scaled import LOG_ERROR, ROUNDING, compute_negative_logs, p
 from shortlist.exact.thinning import Bounds, accept_by_balls, accept_by_sums, bound_logs
 from shortlist.exact.uniform import Uniform, draw_below, draw_below_each, draw_words
 from shortlist.mechanisms import stated
-from shortlist.mechanisms.mechanism import CommonOptions, Mechanism, Prepared
+from shortlist.mechanisms.mechanism import ROUNDED, CommonOptions, Mechanism, Prepared, Score
 from shortlist.privacy import Guarantee
 from shortlist.privacy.bounded_range import Calibration, calibrate
 from shortlist.privacy.numbers import Real
@@ -45,8 +45,6 @@ _BATCH = 16
 
 Batches that are long enough for all rounds take 3 times as long at k = 1,000, because most of them is skipped.
 """
-_ROUNDED = 2.0**-50
-"""More than a few roundings, as a share of a number."""
 
 
 class PNFPeel(Mechanism):
@@ -313,11 +311,11 @@ class PeelRun:
         """Draw levels, each with probability ∝ the weight of the items left on it. `first` decides the first one."""
         decays = self._find_decays()
         weights = self._left[self.top : self.top + len(decays)] * decays
-        error = (self._peeling.roundings + 1) * ROUNDING + self._peeling.doubt
+        error = (self._peeling.roundings + 1) * ROUNDING
         words = draw_words(count, self._bits)
         if first is not None:
             words[0] = first.numerator
-        levels = Table(weights, error=error, omitted=_OMITTED).locate_each(words)
+        levels = Table(weights, error=error, omitted=_OMITTED).locate_each(words, self._peeling.doubt)
         undecided = np.flatnonzero(levels < 0)
         levels += self.top
         for index in undecided.tolist():
@@ -331,7 +329,7 @@ class PeelRun:
         return self._decays
 
 
-class PeelLevels:
+class PeelLevels(Score):
     """The levels of a profile with their weights e^(−rate · (largest count − count)), prepared for many runs.
 
     A level is out of reach of every level that is more than `depth` above it. All items out of reach of the best item
@@ -361,6 +359,11 @@ class PeelLevels:
         self._powers = powers(rate, self._offsets)
         self.roundings = 2 * self._powers.roundings + 1
         """The number of roundings in the quotient of two weights."""
+
+    @cached_property
+    def top(self) -> IntArray:  # type: ignore[override]
+        """The k largest counts."""
+        return self.profile.top(self.k)
 
     @cached_property
     def complete(self) -> PeelLevels:
@@ -409,7 +412,7 @@ class PeelLevels:
         upper: FloatArray = np.array(self.totals)[levels]
         # The best item left counts 1 by itself.
         lower: FloatArray = np.maximum(1.0, upper * (1 - slack) - taken)
-        return lower, (upper - taken) * (1 + _ROUNDED)
+        return lower, (upper - taken) * (1 + ROUNDED)
 
     def list_best_rounds(self) -> tuple[IntArray, IntArray]:
         """For each round, if every round takes a best item: the best level, and how many of its items are taken."""
@@ -417,31 +420,8 @@ class PeelLevels:
         levels = np.repeat(np.arange(len(sizes)), np.minimum(sizes, self.k))[: self.k]
         return levels, np.arange(self.k) - (self.profile.ends[levels] - sizes[levels])
 
-    def enclose(self, effort: int) -> arb:
-        """Enclose the mean over rounds j of min(z_j, h_(j)): from floats, or with effort at the working precision.
-
-        The spread of round j is z_j = (1/rate) · ln Σ_{i ≥ j} e^(−rate · (h_(j) − h_(i))).
-        """
-        top = self.profile.top(self.k)
-        if not effort:
-            below, above = np.minimum(self._bound_rounds(), top).sum(axis=1).tolist()
-            error = _ROUNDED * len(top)
-            return arb(below * (1 - error)).union(arb(above * (1 + error))) / len(top)
-        cut = [z.min(arb(count)) for z, count in zip(self._enclose_rounds(), top.tolist(), strict=True)]
-        return sum(cut, arb(0)) / len(cut)
-
-    def enclose_spread(self, effort: int) -> arb:
-        """Enclose the largest z_j."""
-        if not effort:
-            below, above = self._bound_rounds().max(axis=1).tolist()
-            return arb(below).union(arb(above))
-        first, *others = self._enclose_rounds()
-        for z in others:
-            first = first.max(z)
-        return first
-
-    def _bound_rounds(self) -> FloatArray:
-        """Bound z_j of each round by floats: a row of lower bounds, and one of upper bounds.
+    def bound_spreads(self) -> FloatArray:
+        """Bound the spread of each round j by floats, z_j = (1/rate) · ln Σ_{i ≥ j} e^(−rate · (h_(j) − h_(i))).
 
         The reciprocal of a sum and its logarithm are off by less than 2 `LOG_ERROR`. The rate is rounded, and so is the
         quotient. A rate below the range of floats may be off by more. Then a bound other than 0 is above all counts, as
@@ -450,11 +430,11 @@ class PeelLevels:
         rate = float(self.rate)
         logs = compute_negative_logs(1 / np.array(self.enclose_totals()))
         with np.errstate(over="ignore"):
-            below = np.maximum(logs[0] - 2 * LOG_ERROR, 0.0) / rate * (1 - _ROUNDED)
-            return np.array([below, (logs[1] + 2 * LOG_ERROR) / rate * (1 + _ROUNDED)])
+            below = np.maximum(logs[0] - 2 * LOG_ERROR, 0.0) / rate * (1 - ROUNDED)
+            return np.array([below, (logs[1] + 2 * LOG_ERROR) / rate * (1 + ROUNDED)])
 
-    def _enclose_rounds(self) -> list[arb]:
-        """Enclose z_j of each round at the working precision. The sum of a level follows from that of the next one."""
+    def enclose_spreads(self, effort: int) -> list[arb]:
+        """Enclose each z_j at the working precision. The sum of a level follows from that of the next one."""
         profile, k, rate = self.complete.profile, self.k, ball(self.rate)
         total, levels = arb(0), []
         for index in reversed(range(len(profile.values))):

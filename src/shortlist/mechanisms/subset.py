@@ -174,15 +174,6 @@ class Sets:
         places, spare = (int(each[0]) for each in self._count(np.array([group]), *np.array(losses)[:, None]))
         return math.comb(places + spare, places)
 
-    def find_step(self, group: int, axis: int, first: int, last: int) -> int:
-        """Find where r or m grows: at the loss of a level above h_(n), or of one below h_(n+1)."""
-        middle, origin = (first + last + 1) // 2, int((self._next if axis else -self._nth)[group])
-        # The step of a level with v votes is h_(n+1) − v, or v − h_n: one on each side of the middle suffices.
-        level = int(self._falling.searchsorted(middle - origin if axis else origin - middle, side="right"))
-        nearest: list[int] = self._falling[max(0, level - 1) : level + 1].tolist()
-        steps = [origin + (each if axis else -each) for each in nearest]
-        return next(each for each in steps if first < each <= last)
-
     def count_blocks(self, blocks: IntArray) -> tuple[Scaled, Scaled]:
         """Compute the number of sets at both ends of blocks as floats with a proven error."""
         groups, firsts, lasts = blocks
