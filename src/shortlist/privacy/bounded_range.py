@@ -15,26 +15,24 @@ Every ε′ returned here is proven: it is rounded down, and the bound that it m
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from flint import arb
 
 from shortlist.array_types import FloatArray
-from shortlist.exact.balls import ball, use_precision
+from shortlist.exact.balls import ball, round_outwards, use_precision
 from shortlist.privacy.numbers import Choice
-from shortlist.privacy.zcdp import compute_log, find_rho, round_down
+from shortlist.privacy.zcdp import compute_log, find_largest_epsilon, find_rho, round_down
 
 _PRECISION = 256
 _MOST_ROUNDS = 1000
 """For more rounds the dynamic programme takes many seconds, and zCDP loses about 7 %."""
 _COARSER = 6
 _NEAR = 3e-4
-_SAFE = 1 - 1e-4
-"""The search aims this far below the root of a straight line, so that the first try is likely to be proven."""
-_ROUNDED_UP = 1 + 2.0**-50
+_STEP = Fraction(21, 20)
+_LARGEST = Fraction(10**9)
 _MARGIN = 1 + Fraction(1, 2**28)
 """A larger factor than all roundings of 2^20 rounds together."""
 _TINY = Fraction(1, 2**1040)
@@ -69,63 +67,21 @@ def calibrate(k: int, epsilon: Fraction, delta: Fraction, calibration: Calibrati
         least = max(pure, round_down((8 * ball(find_rho(epsilon, delta)) / k).sqrt()))
     if calibration is Calibration.TIGHT or k > _MOST_ROUNDS:
         return least
-    return max(least, _search(k, epsilon, delta, least))
+    cells, log = count_cells(k, delta), compute_log(delta)
+    bound = partial(bound_delta, k, epsilon, unlikely=-log)
+    # A coarse grid finds where to begin, and a fine one proves.
+    rough = partial(bound, cells=cells // _COARSER)
+    if rough(least) > delta:
+        return least
+    near = find_largest_epsilon(rough, delta, most=_LARGEST, start=least, slope=2 - 2 * log, close=0.01)
+    slope = max(1.0, (compute_log(rough(near * _STEP)) - compute_log(rough(near))) / math.log(_STEP))
+    proven = partial(bound, cells=cells)
+    return max(least, find_largest_epsilon(proven, delta, most=_LARGEST, start=near, slope=slope, close=_NEAR))
 
 
 def count_cells(k: int, delta: Fraction) -> int:
     """Choose how fine the grid is: its cost is about the same for all k, and 24 cells are within 0.1 % of ε′."""
     return min(256, max(24, int(32 * (200 / k) ** 0.75 * (28 / (14 - compute_log(delta))) ** 0.25)))
-
-
-def _search(k: int, epsilon: Fraction, delta: Fraction, least: Fraction) -> Fraction:
-    """Search for the largest ε′ whose bound is at most δ. Return 0 if the search finds nothing above `least`.
-
-    ln(bound) is almost a straight line in ln ε′. A coarse grid gives its slope, and a fine one the proof.
-    """
-    log_delta = compute_log(delta)
-
-    def excess(round_epsilon: Fraction, cells: int) -> float:
-        bound = bound_delta(k, epsilon, round_epsilon, cells=cells, unlikely=-log_delta)
-        gap = compute_log(bound) - log_delta
-        return min(gap, 0.0) if bound <= delta else max(gap, 5e-324)  # rationals decide the sign
-
-    cells = count_cells(k, delta)
-    coarse = cells // _COARSER
-    if excess(least, coarse) > 0:
-        return Fraction(0)
-    round_epsilon, slope = _find_root(lambda round_epsilon: excess(round_epsilon, coarse), least)
-    best, before = Fraction(0), None
-    for _ in range(8):
-        gap = excess(round_epsilon, cells)
-        best = round_epsilon if gap <= 0 else best
-        if before is not None:
-            slope = max((gap - before[1]) / math.log(round_epsilon / before[0]), 1.0)
-            if -_NEAR * slope < gap <= 0:
-                break
-        before = round_epsilon, gap
-        round_epsilon = _scale(round_epsilon, math.exp(min(max(-gap / slope, -0.1), 0.1)) * _SAFE)
-    return best
-
-
-def _find_root(excess: Callable[[Fraction], float], low: Fraction) -> tuple[Fraction, float]:
-    """Find where an excess becomes positive, within 1 %, and its slope there as a function of ln ε′.
-
-    Rounds  The bound grows to 1 with ε′, and δ < 1. So a factor that squares itself ends above the root, and
-            halving its logarithm ends.
-    """
-    factor = 1.04
-    while excess(high := _scale(low, factor)) <= 0:
-        low, factor = high, factor**2
-    while high > low * Fraction(101, 100):
-        middle = _scale(low, math.sqrt(high / low))
-        low, high = (middle, high) if excess(middle) <= 0 else (low, middle)
-    return low, (excess(high) - excess(low)) / math.log(high / low)
-
-
-def _scale(round_epsilon: Fraction, factor: float) -> Fraction:
-    """Multiply ε′ and cut it off after nine digits."""
-    with use_precision(_PRECISION):
-        return round_down(ball(round_epsilon * Fraction(factor)))
 
 
 def bound_delta(k: int, epsilon: Fraction, round_epsilon: Fraction, *, cells: int, unlikely: float) -> Fraction:
@@ -138,13 +94,13 @@ def bound_delta(k: int, epsilon: Fraction, round_epsilon: Fraction, *, cells: in
     below, above = _choose_extent(k, epsilon, round_epsilon, cells, unlikely)
     points = [epsilon + i * step for i in range(-below, above + 1)]
     with use_precision(_PRECISION):
-        values = np.array([_round_up(-ball(point).expm1()) if point < 0 else 0.0 for point in points])  # V_0
+        values = np.array([_above(-ball(point).expm1()) if point < 0 else 0.0 for point in points])  # V_0
         chords = [_weigh_chord(step, cells, offset) for offset in range(cells + 1)]
         controls = [_weigh_control(step, cells, offset) for offset in range(cells)]
         # Left of the grid, the chord from V(0) = 1 to the first point is a bound.
-        shares = np.array([_round_up((-ball(step) * n).exp()) for n in range(cells + 1, 0, -1)])
-        complements = np.array([_round_up(-(-ball(step) * n).expm1()) for n in range(cells + 1, 0, -1)])
-        curvature = _round_up(1 / (1 + 1 / (ball(step) / 2).cosh()))
+        shares = np.array([_above((-ball(step) * n).exp()) for n in range(cells + 1, 0, -1)])
+        complements = np.array([_above(-(-ball(step) * n).expm1()) for n in range(cells + 1, 0, -1)])
+        curvature = _above(1 / (1 + 1 / (ball(step) / 2).cosh()))
     for _ in range(k):
         # Right of the grid, the last value is a bound, as V falls.
         padded = np.concatenate([complements + shares * values[0], values, np.full(cells, values[-1])])
@@ -170,7 +126,7 @@ def _weigh_chord(step: Fraction, cells: int, offset: int) -> tuple[float, float]
     width = (ball(step) * cells).expm1()
     upper = (ball(step) * offset).expm1() / width
     lower = (ball(step) * offset).exp() * (ball(step) * (cells - offset)).expm1() / width
-    return _round_up(lower), _round_up(upper)
+    return _above(lower), _above(upper)
 
 
 def _weigh_control(step: Fraction, cells: int, offset: int) -> tuple[float, float, float, float]:
@@ -184,7 +140,7 @@ def _weigh_control(step: Fraction, cells: int, offset: int) -> tuple[float, floa
     reach_near = (ball(step) * (cells - offset)).expm1()  # u_1 e^ε′ / y − 1
     reach_far = (ball(step) * (cells - offset - 1)).expm1()  # u_0 e^ε′ / y − 1
     weights = (reach_near, reach_far, -(-nearer).expm1(), -(-farther).expm1())
-    first, second, third, fourth = (_round_up(weight / total) for weight in weights)
+    first, second, third, fourth = (_above(weight / total) for weight in weights)
     return first, second, third, fourth
 
 
@@ -214,6 +170,6 @@ def _advance(
     return bound
 
 
-def _round_up(number: arb) -> float:
+def _above(number: arb) -> float:
     """Return a float that is not below a number in [0, 1]."""
-    return float(number.upper()) * _ROUNDED_UP
+    return round_outwards(number)[1]

@@ -21,7 +21,6 @@ _DIGITS = 9
 _PRECISION = 256
 _LARGE = Fraction(10**100)
 _GOLDEN = (math.sqrt(5) - 1) / 2
-_CLOSE = 1 + Fraction(1, 10**8)
 _MOST_TRIES = 60
 
 
@@ -70,32 +69,43 @@ def find_excess_order(epsilon: Fraction, delta: Fraction) -> Fraction:
     return _minimise(lambda a: -(spent + _compute_saving(a, log_delta)) / (1 + a))
 
 
-def find_largest_epsilon(state_rho: Callable[[Fraction], Fraction], rho: Fraction, *, most: Fraction) -> Fraction:
-    """Find an epsilon of nine digits, up to `most`, whose stated rho is at most `rho`: almost the largest.
+def find_largest_epsilon(
+    state: Callable[[Fraction], Fraction],
+    bound: Fraction,
+    *,
+    most: Fraction,
+    start: Fraction | None = None,
+    slope: float = 2.0,
+    close: float = 5e-9,
+) -> Fraction:
+    """Find an epsilon of nine digits, up to `most`, whose stated rho or delta is at most a bound: almost the largest.
 
-    Return 0 if none is found. `state_rho` states the rho of an epsilon. It grows with epsilon, but for steps.
+    Return 0 if none is found. `state` states the number of an epsilon. It grows with epsilon, but for steps. `start`
+    and `slope` are guesses. The search ends when ln ε is about `close`, or nearer, to the largest.
 
-    Rounds  ln ρ is almost a straight line in ln ε. Floats follow the line, and halve the interval between a right and a
-            wrong epsilon where it points outside. Only an epsilon whose rho was stated is returned.
+    Rounds  ln of the number is almost a straight line in ln ε. Floats follow the line. Where it is flat or points
+            outside, they halve the interval between a right and a wrong epsilon. Only an epsilon whose number was
+            stated is returned.
 
     >>> float(find_largest_epsilon(find_rho_of_pure, Fraction(1, 100), most=Fraction(10)))
     0.14153...
     """
-    low, high, slope, before = Fraction(0), 2 * most, 2.0, None
+    low, high, before, steepest = Fraction(0), 2 * most, None, 2 * slope
     with use_precision(_PRECISION):
-        epsilon = min(most, round_down((8 * ball(rho)).sqrt()))
+        epsilon = min(most, round_down((8 * ball(bound)).sqrt()) if start is None else start)
         for _ in range(_MOST_TRIES):
-            found = state_rho(epsilon)
-            low, high = (epsilon, high) if found <= rho else (low, epsilon)
-            if low == most or found <= rho <= found * _CLOSE or high <= low * _CLOSE:
-                break
+            found = state(epsilon)
+            low, high = (epsilon, high) if found <= bound else (low, epsilon)
             place = compute_log(epsilon), compute_log(found)
             if before is not None and before[0] != place[0]:
-                slope = min(max((place[1] - before[1]) / (place[0] - before[0]), 0.25), 4.0)
-            before = place
-            factor = math.exp(min(max((compute_log(rho) - place[1]) / slope, -50.0), 50.0)) * (1 - 2.0**-30)
-            epsilon = round_down(ball(epsilon * Fraction(factor)))
-            if not low < epsilon < high:
+                slope = (place[1] - before[1]) / (place[0] - before[0])
+            is_flat = slope < steepest / 16
+            slope = min(max(slope, steepest / 16), steepest)
+            before, step = place, (compute_log(bound) - place[1]) / slope
+            if low == most or (found <= bound and step <= close) or high <= low * Fraction(1 + close):
+                break
+            epsilon = round_down(ball(epsilon * Fraction(math.exp(min(max(step, -50.0), 50.0)) * (1 - close / 4))))
+            if is_flat or not low < epsilon < high:
                 epsilon = round_down((ball(low) * ball(high)).sqrt()) if low else high / 2
             epsilon = min(epsilon, most)
     return low
