@@ -17,7 +17,7 @@ from shortlist.array_types import IntArray
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits
 from shortlist.mechanisms import MECHANISMS, Mechanism, build_mechanism, find_kind, is_own, takes_cap
-from shortlist.mechanisms.mechanism import NOT_GIVEN, UNORDERED_BOUND
+from shortlist.mechanisms.mechanism import UNORDERED_BOUND
 from shortlist.privacy import Guarantee, Neighbours, compose
 from shortlist.privacy.composition import find_weakest
 from shortlist.privacy.numbers import Real, quote, read_epsilon, read_positive, read_rational, read_whole, write_count
@@ -515,7 +515,7 @@ def _limit_groups(
     limit = min(each for each in read if each is not None)
     # Two different limits are refused later. An epsilon that follows from rho follows once more.
     if isinstance(mechanism, Mechanism) and (own is None or groups_per_person in (None, own)):
-        again: dict[str, Any] = {} if mechanism.rho is None else {"epsilon": NOT_GIVEN}
+        again: dict[str, Any] = {} if mechanism.rho is None else {"epsilon": None}
         mechanism = replace(mechanism, groups_per_person=limit, **again)
     return mechanism, limit
 

@@ -17,7 +17,7 @@ from shortlist import prepare, top_k
 from shortlist.errors import DataError, ParameterError
 from shortlist.mechanisms import Subset
 from shortlist.mechanisms.mechanism import bound_loss
-from shortlist.mechanisms.subset import SetDraws, Sets, count_set_bits, count_sets, enclose_sets
+from shortlist.mechanisms.subset import SetDraws, count_set_bits, count_sets, enclose_sets
 from shortlist.profile import Profile
 from shortlist.testing import SeededBits
 

@@ -16,7 +16,6 @@ from shortlist.errors import ParameterError
 from shortlist.exact.balls import use_precision
 from shortlist.exact.bits import Bits, read_bits
 from shortlist.mechanisms import MECHANISMS, Mechanism, find_kind
-from shortlist.mechanisms.mechanism import NOT_GIVEN
 from shortlist.mechanisms.stated import Histogram, Output, collect_law
 from shortlist.privacy.numbers import Real, quote, read_positive, write_exact
 from shortlist.votes.array_counts import ArrayTally
@@ -80,7 +79,7 @@ class Case:
         """
         given = {"epsilon": self.epsilon * stretch, "groups_per_person": groups, **self.options}
         if "rho" in given:  # it grows with the square of epsilon
-            given |= {"epsilon": NOT_GIVEN, "rho": given["rho"] * stretch**2}
+            given |= {"epsilon": None, "rho": given["rho"] * stretch**2}
         if groups and "votes_per_person" in given:
             given["votes_per_person"] *= groups
         return self.kind(k=k, neighbours=relation, **given)

@@ -7,7 +7,7 @@ docs/own-mechanism.md shows both.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -80,7 +80,6 @@ __all__ = [
     "build_mechanism",
     "find_registered",
     "takes_cap",
-    "write_table",
 ]
 
 
@@ -200,19 +199,3 @@ def _check_name(kind: type[Mechanism]) -> None:
             "it has none" if name is None else f"not {quote(name)}",
             hint=f'write name = "my-mechanism" in class {kind.__name__}: a word, or a few',
         )
-
-
-def write_table() -> str:
-    """Write the mechanisms as the Markdown table of docs/mechanisms.md."""
-    rows = [[*_COLUMNS], ["---"] * len(_COLUMNS)]
-    rows += [[write(kind) for write in _COLUMNS.values()] for kind in MECHANISMS.values()]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
-
-
-_COLUMNS: dict[str, Callable[[type[Mechanism]], str]] = {
-    "name": lambda kind: f"`{kind.name}`",
-    "what it does": lambda kind: kind.summary,
-    "take it when": lambda kind: kind.when,
-    "guarantee": lambda kind: kind.guarantee_in_words,
-    "ρ (zCDP)": lambda kind: kind.rho_in_words,
-}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from shortlist.errors import ParameterError
-from shortlist.privacy.numbers import read_probability
+from shortlist.privacy.numbers import read_fields, read_probability
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ class NoisyPeople:
     confidence: Fraction
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "confidence", read_probability(self.confidence, name="confidence"))
+        read_fields(self, {"confidence": read_probability})
         for name in ("value", "low", "high"):
             if type(getattr(self, name)) is not int:
                 raise ParameterError(f"`{name}` must be a whole number")
@@ -93,9 +93,8 @@ class ErrorBound:
     statement: str
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "confidence", read_probability(self.confidence, name="confidence"))
-        if isinstance(self.votes, bool) or not isinstance(self.votes, int) or self.votes < 0:
-            raise ParameterError("`votes` must be a whole number from 0")
+        read_fields(self, {"confidence": read_probability})
+        _check_number(self.votes, "votes")
         if not (isinstance(self.statement, str) and self.statement.isprintable()):
             raise ParameterError("`statement` must be a text on one line")
 
@@ -120,9 +119,13 @@ class Assessment:
     margin: int | None = None
 
     def __post_init__(self) -> None:
-        for name, value in (("estimate", self.estimate), ("margin", 0 if self.margin is None else self.margin)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-                raise ParameterError(f"`{name}` must be a whole number from 0")
+        _check_number(self.estimate, "estimate")
+        _check_number(0 if self.margin is None else self.margin, "margin")
 
     def __str__(self) -> str:
         return f"on these data, {self.bound}"
+
+
+def _check_number(number: int, name: str) -> None:
+    if type(number) is not int or number < 0:
+        raise ParameterError(f"`{name}` must be a whole number from 0")

@@ -11,9 +11,9 @@ from shortlist.exact.balls import use_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.noise import DiscreteLaplace, bound_noise
 from shortlist.mechanisms import MECHANISMS
-from shortlist.mechanisms.mechanism import Mechanism, ceil_log
+from shortlist.mechanisms.mechanism import READERS, Mechanism, ceil_log
 from shortlist.privacy import Guarantee, Neighbours
-from shortlist.privacy.numbers import Real, read_epsilon, read_whole
+from shortlist.privacy.numbers import Real, read_fields
 from shortlist.privacy.zcdp import find_rho_of_pure
 from shortlist.profile import Levels
 
@@ -43,16 +43,12 @@ class Assess:
         def __init__(self, *, epsilon: Real, neighbours: str = ..., groups_per_person: int | None = ...) -> None: ...
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", read_epsilon(self.epsilon, name="assess"))
-        object.__setattr__(self, "neighbours", Neighbours.read(self.neighbours))
-        if self.groups_per_person is not None:
-            read_whole(self.groups_per_person, name="groups_per_person")
+        read_fields(self, READERS, epsilon="assess")
 
     @property
     def guarantee(self) -> Guarantee:
         """What the assessment promises, on top of the list: one of each list in a family."""
-        lists = self.groups_per_person or 1
-        rho = lists * find_rho_of_pure(self.epsilon / lists)
+        rho = find_rho_of_pure(self.epsilon, self.groups_per_person or 1)
         return Guarantee(epsilon=self.epsilon, rho=rho, neighbours=self.neighbours)
 
     @property

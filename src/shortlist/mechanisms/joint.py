@@ -65,9 +65,13 @@ class Joint(Mechanism):
         return Guarantee(epsilon=self.epsilon, rho=rho, neighbours=self.neighbours)
 
     def state_law(self, histogram: stated.Histogram, *, reach: int = 6) -> stated.Stated:
-        """State the law by brute force: P(s) ∝ q^L(s)."""
+        """State the law by brute force: that of `_state_lists` at the rate ε/2Δc."""
         rate = self.epsilon / (2 * self.neighbours.sensitivity * self.lists_per_person)
-        return stated.state_lists(histogram, self.k, stated.exponential(stated.losses(histogram, self.k), rate))
+        return stated.state_lists(histogram, self.k, self._state_lists(histogram, rate))
+
+    def _state_lists(self, histogram: stated.Histogram, rate: Fraction) -> list[arb]:
+        """State the probability of each list at a rate: P(s) ∝ q^L(s)."""
+        return stated.exponential(stated.losses(histogram, self.k), rate)
 
     def make_score(self, levels: Levels, rate: Fraction) -> Score:
         """Make the score: how spread the law of joint is at a rate, Σ_s e^(−rate · L(s))."""
@@ -122,16 +126,15 @@ class FastJoint(Joint):
             return None
         return ceil_log(math.perm(d, self.k) / self.beta, self.rate)
 
-    def state_law(self, histogram: stated.Histogram, *, reach: int = 6) -> stated.Stated:
-        """State the law by brute force: P(s) ∝ q^min(L(s), τ)."""
-        rate = self.epsilon / (2 * self.neighbours.sensitivity * self.lists_per_person)
+    def _state_lists(self, histogram: stated.Histogram, rate: Fraction) -> list[arb]:
+        """State the probability of each list at a rate: P(s) ∝ q^min(L(s), τ)."""
         found = stated.losses(histogram, self.k)
         if self.beta:
             # The least whole number with e^(−rate · tau) ≤ β / (d!/(d−k)!).
             bound = ball(self.beta / math.perm(len(histogram), self.k)).log()
             tau = int(str((-bound / ball(rate)).ceil().unique_fmpz()))
             found = [min(loss, tau) for loss in found]
-        return stated.state_lists(histogram, self.k, stated.exponential(found, rate))
+        return stated.exponential(found, rate)
 
     def find_tail(self) -> None:
         """Return None: nothing is proven about a list of loss tau or more."""
@@ -162,10 +165,9 @@ class MarginJoint(Joint):
     summary = "joint, with a bonus for the true list if it leads clearly"
     when = "you would take joint: the true list is at least as likely"
 
-    def state_law(self, histogram: stated.Histogram, *, reach: int = 6) -> stated.Stated:
-        """State the law by brute force: P(s) ∝ q^L(s), with −g in place of L(s) for a true list that leads."""
-        rate = self.epsilon / (2 * self.neighbours.sensitivity * self.lists_per_person)
-        return stated.state_lists(histogram, self.k, stated.exponential(stated.margin_losses(histogram, self.k), rate))
+    def _state_lists(self, histogram: stated.Histogram, rate: Fraction) -> list[arb]:
+        """State the probability of each list at a rate: P(s) ∝ q^L(s), or q^−g for a true list that leads."""
+        return stated.exponential(stated.margin_losses(histogram, self.k), rate)
 
     def _prepare(self, levels: Levels) -> Prepared:
         return MarginDraws(JointDraws(levels, k=self.k, rate=self.rate))
@@ -192,13 +194,12 @@ class PNFJoint(Joint):
     @property
     def guarantee(self) -> Guarantee:
         """What one draw promises. Every epsilon-DP mechanism has this rho."""
-        rho = self.lists_per_person * find_rho_of_pure(self.list_epsilon)
+        rho = find_rho_of_pure(self.epsilon, self.lists_per_person)
         return Guarantee(epsilon=self.epsilon, rho=rho, neighbours=self.neighbours)
 
-    def state_law(self, histogram: stated.Histogram, *, reach: int = 6) -> stated.Stated:
-        """State the law by brute force: permute-and-flip over all lists."""
-        rate = self.epsilon / (2 * self.neighbours.sensitivity * self.lists_per_person)
-        return stated.state_lists(histogram, self.k, stated.permute_and_flip(stated.losses(histogram, self.k), rate))
+    def _state_lists(self, histogram: stated.Histogram, rate: Fraction) -> list[arb]:
+        """State the probability of each list at a rate: permute-and-flip over all lists."""
+        return stated.permute_and_flip(stated.losses(histogram, self.k), rate)
 
     def _prepare(self, levels: Levels) -> Prepared:
         return FlipDraws(levels, k=self.k, rate=self.rate)

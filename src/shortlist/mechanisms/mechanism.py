@@ -30,6 +30,7 @@ from shortlist.privacy.numbers import (
     Real,
     quote,
     read_epsilon,
+    read_fields,
     read_probability,
     read_rational,
     read_whole,
@@ -39,8 +40,6 @@ from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
 
 ROUNDED = 2.0**-50
 """More than a few roundings, as a share of a number."""
-NOT_GIVEN = Fraction(0)
-"""The epsilon of a mechanism to which none is given."""
 UNORDERED_BOUND = (
     "sorted by their true counts, the listed items have at most {bound} fewer, place by place, than the true top k"
 )
@@ -153,7 +152,7 @@ class Mechanism(ABC):
     """Further parameters with which an audit checks it."""
 
     k: int
-    epsilon: Fraction = NOT_GIVEN
+    epsilon: Fraction = None  # type: ignore[assignment]  # it follows from rho where it is not given
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     groups_per_person: int | None = None
     """In a family of lists, one for each group: how many of them one person is in at most. None is a single list.
@@ -176,18 +175,16 @@ class Mechanism(ABC):
             return object.__new__(cls)
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            read, value = _READERS.get(field.name), getattr(self, field.name)
-            if read is not None and value is not NOT_GIVEN and (value is not None or field.default is not None):
-                self._read(**{field.name: read(value, name=field.name)})
+        read_fields(self, READERS)
+        given = self.parameters.get("epsilon")
         if self.rho is not None:
-            given, found = self.epsilon, self._find_epsilon(self.rho)
-            if given is not NOT_GIVEN and given != found:
+            found = self._find_epsilon(self.rho)
+            if given not in (None, found):
                 raise ParameterError(
                     "`epsilon` and `rho` must not both be given", hint="leave `epsilon` out: it follows from `rho`"
                 )
             self._read(epsilon=found)
-        elif self.epsilon is NOT_GIVEN:
+        elif given is None:
             raise ParameterError(f"{self.name} needs `epsilon`, or `rho` in its place", hint="try `epsilon=1`")
 
     def _find_epsilon(self, rho: Fraction) -> Fraction:
@@ -385,18 +382,15 @@ class _Choice(Prepared):
         return self._profile.picks(np.array(self._mechanism.choose(self._counts, bits)))
 
 
-_READERS: dict[str, Callable[..., object]] = {
-    "k": read_whole,
-    "k_bar": read_whole,
-    "votes_per_person": read_whole,
-    "groups_per_person": read_whole,
+READERS: dict[str, Callable[..., object]] = {
+    **dict.fromkeys(("k", "k_bar", "votes_per_person", "groups_per_person", "groups"), read_whole),
     "epsilon": read_epsilon,
     "beta": read_rational,
     "delta": read_probability,
     "rho": read_epsilon,
     "neighbours": Neighbours.read,
 }
-"""How each parameter is read, in all mechanisms that have it. A parameter that is None by default may be left out."""
+"""How each parameter is read, in all mechanisms that have it."""
 _EXAMPLES: dict[str, Any] = {"k": 10, "epsilon": 1, "delta": "1e-6", "votes_per_person": 5}
 
 

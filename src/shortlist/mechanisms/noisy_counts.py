@@ -33,9 +33,9 @@ from shortlist.exact.noise import (
 from shortlist.exact.uniform import draw_words
 from shortlist.mechanisms import stated
 from shortlist.mechanisms.accuracy import ReleasedCounts
-from shortlist.mechanisms.mechanism import CommonOptions, Mechanism, Prepared
+from shortlist.mechanisms.mechanism import READERS, CommonOptions, Mechanism, Prepared
 from shortlist.privacy import Guarantee, Neighbours
-from shortlist.privacy.numbers import Real, quote, read_epsilon, read_positive, read_probability, read_whole
+from shortlist.privacy.numbers import Real, quote, read_fields, read_probability
 from shortlist.privacy.zcdp import find_epsilon, find_rho, find_rho_of_pure
 from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
 
@@ -200,14 +200,7 @@ class ListCounts:
             raise ParameterError(
                 "`counts_rho` must go with `counts_delta`", hint="pass both, or `counts_epsilon` alone"
             )
-        readers = {"epsilon": read_epsilon, "rho": read_positive, "delta": read_probability}
-        for name, read in readers.items():
-            value = getattr(self, name)
-            object.__setattr__(self, name, None if value is None else read(value, name=f"counts_{name}"))
-        object.__setattr__(self, "neighbours", Neighbours.read(self.neighbours))
-        for name in ("votes_per_person", "groups_per_person", "groups"):
-            if getattr(self, name) is not None:
-                read_whole(getattr(self, name), name=name)
+        read_fields(self, READERS, **{name: f"counts_{name}" for name in ("epsilon", "rho", "delta")})
         if not isinstance(self.others, bool):
             raise ParameterError("`others` must be True or False", f"not {quote(self.others)}")
         if self.others and self.votes_per_person is None:
@@ -341,7 +334,7 @@ def state_guarantee(
     1-DP (rho 0.049958375) for one person, add-remove
     """
     if rho is None:
-        rho = moved * find_rho_of_pure(epsilon / moved)
+        rho = find_rho_of_pure(epsilon, moved)
     return Guarantee(epsilon=epsilon, delta=delta or Fraction(0), rho=rho, neighbours=neighbours)
 
 

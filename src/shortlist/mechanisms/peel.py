@@ -68,7 +68,7 @@ class PNFPeel(Mechanism):
     @property
     def guarantee(self) -> Guarantee:
         """What one draw promises."""
-        rho = self.rounds * find_rho_of_pure(self.epsilon / self.rounds)
+        rho = find_rho_of_pure(self.epsilon, self.rounds)
         return Guarantee(epsilon=self.epsilon, rho=rho, neighbours=self.neighbours)
 
     @property

@@ -6,17 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
 from flint import arb
 
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits
+from shortlist.exact.choice import choose_by_loss
 from shortlist.mechanisms import stated
-from shortlist.mechanisms.peel import PeelLevels, PeelRun
 from shortlist.privacy import Guarantee, Neighbours
 from shortlist.privacy.numbers import LARGEST_EPSILON, quote
 from shortlist.privacy.zcdp import find_largest_epsilon
-from shortlist.profile import Profile
 
 CAPS = (
     *(1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 80),
@@ -109,12 +107,7 @@ class PrivateCap:
 
     def choose(self, exceeding: Sequence[int], bits: Bits) -> int:
         """Choose a cap, given how many persons have more than 0 votes, more than c_1 votes, and so on."""
-        misses = np.array(self.find_misses(exceeding), dtype=np.int64)
-        # A round of a peel is the exponential mechanism: a cap is an item, and its votes are what it misses less.
-        votes = misses.max() - misses
-        levels = PeelLevels(Profile.of(votes), k=1, rate=self.rate)
-        level, place = PeelRun(levels, bits).propose()
-        return CAPS[int(np.flatnonzero(votes == levels.profile.values[level])[place])]
+        return CAPS[choose_by_loss(self.find_misses(exceeding), self.rate, bits)]
 
     def state_law(self, exceeding: Sequence[int]) -> list[arb]:
         """State the probability of each cap by brute force, for tests."""

@@ -389,9 +389,8 @@ class Threshold(UnknownDomain):
 
     def _state_rho(self) -> tuple[Fraction, Fraction]:
         moved, law = self.votes_per_person * self.neighbours.sensitivity, self.law
-        if isinstance(law, DiscreteLaplace):
-            return moved * find_rho_of_pure(self.epsilon / moved), self.delta
-        return find_rho(self.epsilon, self.delta), self.delta
+        pure = isinstance(law, DiscreteLaplace)
+        return find_rho_of_pure(self.epsilon, moved) if pure else find_rho(self.epsilon, self.delta), self.delta
 
     def _find(self, noise: NoiseLaw | None) -> tuple[Noise, int]:
         moved = self.votes_per_person * self.neighbours.sensitivity

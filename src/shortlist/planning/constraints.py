@@ -8,7 +8,6 @@ from typing import Any
 
 from shortlist.errors import ParameterError
 from shortlist.mechanisms import DEFAULT_MECHANISM, MECHANISMS, Mechanism, build_mechanism, find_kind, is_own
-from shortlist.mechanisms.mechanism import NOT_GIVEN
 from shortlist.privacy import Neighbours
 from shortlist.privacy.numbers import read_epsilon, read_probability, read_whole, write_count, write_rounded_up
 from shortlist.terms import AUTO_CAP, Terms
@@ -120,7 +119,7 @@ class Constraints:
     def allow(self, k: int, epsilon: Any) -> Mapping[str, Mechanism]:
         """The mechanisms that are allowed, by name: all that need no more than is given, and give an order if asked."""
         found: dict[str, Mechanism] = {}
-        shared = {"k": k, "epsilon": NOT_GIVEN if epsilon is None else epsilon, "rho": self.rho}
+        shared = {"k": k, "epsilon": epsilon, "rho": self.rho}
         shared["groups_per_person"] = self.lists_per_person
         special = {"delta": self.delta, "votes_per_person": self.votes_per_person, "ordered": self.ordered}
         for each in (*MECHANISMS, *self.further):

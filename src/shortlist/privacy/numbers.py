@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import numbers
 import operator
+from collections.abc import Callable, Mapping
+from dataclasses import fields
 from decimal import ROUND_CEILING, Context, Decimal
 from enum import StrEnum
 from fractions import Fraction
-from typing import Self
+from typing import Any, Self
 
 from shortlist.errors import ParameterError
 from shortlist.safe_text import join_words
@@ -119,6 +121,17 @@ def read_whole(value: object, *, name: str) -> int:
             f"`{name}` must be a whole number from 1", f"not {quote(value)}", hint=f"try `{name}={example}`"
         )
     return number
+
+
+def read_fields(value: Any, readers: Mapping[str, Callable[..., object]], **names: str) -> None:
+    """Replace fields of a frozen value, while it is built, by what is read from them.
+
+    A field that is None by default may stay None. Errors call a field by its name, or by the one given here.
+    """
+    for field in fields(value):
+        read, given = readers.get(field.name), getattr(value, field.name)
+        if read is not None and (given is not None or field.default is not None):
+            object.__setattr__(value, field.name, read(given, name=names.get(field.name, field.name)))
 
 
 class Choice(StrEnum):

@@ -25,16 +25,19 @@ _MOST_TRIES = 60
 
 
 @lru_cache(maxsize=256)
-def find_rho_of_pure(epsilon: Fraction) -> Fraction:
+def find_rho_of_pure(epsilon: Fraction, parts: int | Fraction = 1) -> Fraction:
     """Find the smallest rho, rounded up, such that every ε-DP mechanism is ρ-zCDP: ε tanh(ε/2).
+
+    With `parts`, it is the sum of their rhos, where each has an equal part of epsilon.
 
     >>> float(find_rho_of_pure(Fraction(1)))
     0.462117158
     """
+    part = epsilon / parts
     with use_precision(_PRECISION):
-        bound = round_up(ball(epsilon) * (ball(epsilon) / 2).tanh())
+        bound = round_up(ball(part) * (ball(part) / 2).tanh())
     # tanh x < x and tanh x < 1. For very small or large ε, one of these is the smaller bound after rounding.
-    return min(bound, epsilon**2 / 2, epsilon)
+    return parts * min(bound, part**2 / 2, part)
 
 
 @lru_cache(maxsize=256)
