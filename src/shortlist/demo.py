@@ -19,6 +19,7 @@ import numpy as np
 from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.bits import SeededBits
 from shortlist.mechanisms import Joint
+from shortlist.profile import Profile
 from shortlist.selection import prepare
 
 _FIRST = """
@@ -167,35 +168,22 @@ def compare(log: PlayLog, items: Sequence[str], *, epsilon: int, draws: int = 20
         draws=draws,
         agreement_with=float(np.mean(ours[:draws] == ours[draws:]) * joint.k),
         agreement_without=float(np.mean(ours[:draws] == theirs) * joint.k),
-        chance_with=math.exp(compute_log_probability(log.counts, chosen, epsilon)),
-        chance_without=math.exp(compute_log_probability(others, chosen, epsilon)),
+        chance_with=compute_chance(joint, log.counts, chosen),
+        chance_without=compute_chance(joint, others, chosen),
         limit=math.exp(epsilon),
     )
 
 
-def compute_log_probability(counts: IntArray, chosen: IntArray, epsilon: float) -> float:
-    """Compute the logarithm of the probability that Joint chooses this list, for the add-remove relation.
+def compute_chance(joint: Joint, counts: IntArray, chosen: IntArray) -> float:
+    """Compute the probability that Joint chooses this list, s: q^L(s) / Σ q^L. Nothing is decided by this float.
 
-    Joint chooses s with probability q^L(s) / Σ q^L. The sum is (1 − q) Σ_r q^r N_r, where N_r is the number of lists
-    with a loss of at most r. Floats are exact enough here: the number is shown, and nothing is decided by it.
-
-    >>> counts = np.array([3, 1, 0])
-    >>> chances = [math.exp(compute_log_probability(counts, np.array([item]), 1.0)) for item in range(3)]
-    >>> round(sum(chances), 9)
+    >>> joint, counts = Joint(k=1, epsilon=1), np.array([3, 1, 0])
+    >>> round(sum(compute_chance(joint, counts, np.array([item])) for item in range(3)), 9)
     1.0
     """
-    k, d = len(chosen), len(counts)
-    rising = np.sort(counts)
-    top = rising[::-1][:k]
-    loss = int(np.max(top - counts[chosen]))
-    largest = int(top[0] - rising[0])
-    floors = top[:, None] - np.arange(largest + 1)
-    allowed = d - np.searchsorted(rising, floors) - np.arange(k)[:, None]
-    rate = epsilon / 2
-    terms = np.log(allowed).sum(axis=0) - rate * np.arange(largest + 1)
-    # From the largest loss on, N_r is the number of all lists, and the terms are a geometric series.
-    terms[:-1] += math.log(-math.expm1(-rate))
-    return float(-rate * loss - np.logaddexp.reduce(terms))
+    prepared: Any = joint.prepare(Profile.of(counts))
+    loss = int(np.max(np.sort(counts)[::-1][: joint.k] - counts[chosen]))
+    return math.exp(-joint.rate * loss) / float(prepared.total().mid())
 
 
 def _draw_fractions(bits: SeededBits, count: int) -> FloatArray:

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from shortlist.array_types import IntArray
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits
-from shortlist.mechanisms import MECHANISMS, Mechanism, build_mechanism, find_kind, is_own, takes_cap
+from shortlist.mechanisms import MECHANISMS, Mechanism, Prepared, build_mechanism, find_kind, is_own, takes_cap
 from shortlist.mechanisms.mechanism import UNORDERED_BOUND
 from shortlist.privacy import Guarantee, Neighbours, compose
 from shortlist.privacy.composition import find_weakest
 from shortlist.privacy.numbers import Real, quote, read_epsilon, read_positive, read_rational, read_whole, write_count
-from shortlist.profile import EVERY_LEVEL, Levels, Picks
+from shortlist.profile import EVERY_LEVEL, NO_PICKS, Levels, Picks
 from shortlist.safe_text import LONGEST_LINE, is_line, is_words
 
 if TYPE_CHECKING:  # most lists are made without these, so they are imported where they are used
@@ -264,6 +264,25 @@ class Terms:
         assert self.private_cap is not None
         return self.by_cap[self.private_cap.choose(exceeding, bits)]
 
+    def draw(
+        self, levels: Any, bits: Bits, *, people: IntArray | None = None, prepared: Prepared | None = None
+    ) -> tuple[list[Picks], list[dict[str, Any]]]:
+        """Draw the picks of each list from its levels, and by name the noisy numbers that `state_list` states about it.
+
+        `people` is how many people each group has, if noisy numbers of them are bought. Groups with too few get no
+        list. A single list is drawn by the mechanism that is `prepared`, if it is.
+        """
+        noisy_people: Sequence[int | None] = self.draw_people(people, bits) or [None] * len(levels)
+        places = [place for place, number in enumerate(noisy_people) if self.has_list(number)]
+        groups = [levels[place] for place in places]
+        lists = self.mechanism.draw_family(groups, bits) if prepared is None else [prepared.draw(bits)]
+        chosen = lists[0].chosen if lists else None
+        picks, drawn = [NO_PICKS] * len(levels), [{"noisy_people": each, "chosen": chosen} for each in noisy_people]
+        for place, group, each in zip(places, groups, lists, strict=True):
+            picks[place], extras = self._draw_extras(each, group, bits)
+            drawn[place] |= extras
+        return picks, drawn
+
     def draw_people(self, people: IntArray | None, bits: Bits) -> list[int] | None:
         """Draw a noisy number of people for each group, given how many it has; None if they are not bought."""
         if self.group_people is None or people is None:
@@ -277,7 +296,7 @@ class Terms:
         """Whether a group gets a list, given its noisy number of people."""
         return self.min_people is None or noisy_people is None or noisy_people >= self.min_people
 
-    def draw_extras(self, picks: Picks, levels: Levels, bits: Bits) -> tuple[Picks, dict[str, int]]:
+    def _draw_extras(self, picks: Picks, levels: Levels, bits: Bits) -> tuple[Picks, dict[str, int]]:
         """Draw noisy counts for picks, and by name what else `state_list` states: the spread, the count of others."""
         drawn: dict[str, int] = {}
         if self.counts is not None:

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from shortlist.cli.demo import _find_program
-from shortlist.demo import COUNTRIES, PlayLog, compare, compute_log_probability
+from shortlist.demo import COUNTRIES, PlayLog, compare, compute_chance
+from shortlist.mechanisms import Joint
 
 from .conftest import Run
 
@@ -60,7 +61,7 @@ def check_numbers(shown: str, items: list[str]) -> None:
     assert f"A public catalogue of {len(log.names):,} tracks" in shown
     assert f"Listener u{person:05d} played {np.sum(log.counts != others)} tracks" in shown
     chosen = np.array([log.names.index(item) for item in items])
-    chances = [exp(compute_log_probability(each, chosen, 1.0)) for each in (log.counts, others)]
+    chances = [compute_chance(Joint(k=10, epsilon=1), each, chosen) for each in (log.counts, others)]
     assert "{:.3%} with this listener, and {:.3%} without".format(*chances) in shown
     assert f"The ratio is {max(chances) / min(chances):.3f}. Epsilon 1 promises at most 2.72" in shown
     pair, single = (float(re.search(rf"{words}: +(\d+\.\d) of 10 places agree", shown)[1]) for words in AGREEMENTS)
@@ -194,7 +195,6 @@ def test_chances_are_those_of_the_law() -> None:
     sequences = [np.array(each) for each in permutations(range(5), 2)]
     weights = np.array([exp(-0.5 * np.max(top - counts[each])) for each in sequences])
     for chosen, chance in zip(sequences, weights / weights.sum(), strict=True):
-        assert exp(compute_log_probability(counts, chosen, 1.0)) == pytest.approx(chance)
-    assert exp(compute_log_probability(counts, sequences[0], 1.3)) != pytest.approx(
-        weights[0] / weights.sum(), rel=0.05
-    )
+        assert compute_chance(Joint(k=2, epsilon=1), counts, chosen) == pytest.approx(chance)
+    other = compute_chance(Joint(k=2, epsilon="1.3"), counts, sequences[0])
+    assert other != pytest.approx(weights[0] / weights.sum(), rel=0.05)

@@ -19,8 +19,8 @@ from shortlist.cli import process
 from shortlist.cli.app import app
 from shortlist.cli.process import write_option
 from shortlist.errors import BudgetError, DataError, OutputError, ParameterError
-from shortlist.exact.bits import SystemBits
-from shortlist.ledger import Ledger, open_account
+from shortlist.ledger import Ledger
+from shortlist.ledger.charging import Account
 from shortlist.release import Release
 from shortlist.selection import prepare
 from shortlist.selection import select as select_from
@@ -300,7 +300,7 @@ def test_an_interrupt_says_whether_a_charge_is_spent(capsys: pytest.CaptureFixtu
     assert "charge 1 is spent" in capsys.readouterr().err
 
     def interrupt_after(step: Callable[[], object]) -> None:
-        open_account(ledger, Terms.read("joint", 1, 1), bits=SystemBits())
+        Account.open(Terms.read("joint", 1, 1), ledger=ledger)
         step()
         raise KeyboardInterrupt
 

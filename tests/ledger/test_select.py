@@ -49,10 +49,10 @@ def test_a_path_names_a_ledger(ledger):
     assert ledger.spent.epsilon == Fraction(1, 2)
 
 
-class Untouched(dict):
-    """Votes that fail when a column is read."""
+class Unread:
+    """A column that fails when its values are read."""
 
-    def __getitem__(self, key):
+    def __iter__(self):
         raise AssertionError
 
 
@@ -66,11 +66,11 @@ class Undrawn:
 
 
 def test_an_uncovered_selection_reads_nothing(ledger):
-    """If the budget does not cover it, no column of the votes is looked at."""
+    """If the budget does not cover it, no value of the votes is read."""
     for _ in range(2):
         select(VOTES, **ASKED, ledger=ledger)
     with pytest.raises(BudgetError, match="epsilon 0 is left"):
-        select(Untouched(VOTES), **ASKED, ledger=ledger)
+        select(dict.fromkeys(VOTES, Unread()), **ASKED, ledger=ledger)
     assert len(ledger.charges) == 2
 
 

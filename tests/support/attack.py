@@ -243,8 +243,8 @@ class Attack:
             assert ledger.afford(release) >= 0
         else:
             before = ledger.spent
-            ledger.check(release, note=note)
-            assert ledger.spent == before
+            ledger.charge(release, note=note)
+            assert ledger.spent.epsilon > before.epsilon
 
     def votes(self, described: list[str]) -> dict[str, Any]:
         """Where votes and the domain are, and which columns hold them."""

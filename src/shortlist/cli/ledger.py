@@ -224,7 +224,7 @@ def afford(
     print(f"{write_count(number, 'more releases')} like this" if sys.stdout.isatty() else number)
     if not number:
         try:
-            ledger.refuse_uncovered(guarantee, period)
+            ledger.check(guarantee, period)
         except BudgetError as refusal:
             remark("no release like this one fits into the budget any more")
             for line in refusal.render(write_option).splitlines():

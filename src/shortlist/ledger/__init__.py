@@ -12,7 +12,7 @@ from shortlist.errors import LedgerError
 
 if TYPE_CHECKING:
     from shortlist.ledger.budget import Amount, Budget
-    from shortlist.ledger.charging import Account, Ledger, open_account, require_ledger
+    from shortlist.ledger.charging import Account, Ledger, require_ledger
 
 __all__ = [
     "VARIABLE",
@@ -20,7 +20,6 @@ __all__ = [
     "Budget",
     "Ledger",
     "lift_variable",
-    "open_account",
     "refuse_uncharged",
     "require_ledger",
 ]

@@ -224,7 +224,7 @@ class Ledger:
         stated = self._restate(release)
         return min(each.budget.afford(each.spent, each.restate(stated)) for each in self._list_budgets(period))
 
-    def refuse_uncovered(self, release: Mechanism | Guarantee, period: str | date | None = None) -> None:
+    def check(self, release: Mechanism | Guarantee, period: str | date | None = None) -> None:
         """Refuse a release that is not covered: in a period, or in one without charges. Nothing is charged."""
         _check_budgets(self._list_budgets(period), self._restate(release))
 
@@ -251,7 +251,17 @@ class Ledger:
         A ledger with periods needs a `period`: the days whose votes are kept by their column `time`, whose values are
         of one `time_kind`, or a period that the caller vouches for.
         """
-        stated, days = self._check_chargeable(mechanism, guarantee, bits, note, period)
+        if not isinstance(mechanism, Mechanism):
+            raise ParameterError("`mechanism` must be a mechanism object", f"not {type(mechanism).__name__}")
+        if not is_secure(read_bits(bits)):
+            raise ParameterError(
+                "a release that is charged to a ledger must use secure randomness",
+                "this one can be repeated",
+                hint="leave `bits` out, or the ledger",
+            )
+        check_text(note, name="note")
+        days = None if self.calendar is None else self.calendar.find(period, read_clock())
+        stated = self._restate(mechanism if guarantee is None else guarantee)
         public = encode_parameters(mechanism.parameters if parameters is None else parameters)
         name = identifier or draw_identifier()
         times: Row = {"time_column": time, "time_kind": time_kind}
@@ -275,8 +285,10 @@ class Ledger:
             if number is None:
                 if once is not None and once.recall(transaction) is not None:
                     raise ReleasedBeforeError("the key must be new", "it was released meanwhile")
+                if days is not None:
+                    refuse_other_times(transaction, times)
+                _check_budgets(self._read_budgets(transaction, days), stated, before="nothing was computed; ")
                 number = find_last(transaction) + 1
-                self._check_covered(transaction, stated, days, times)
                 insert(transaction, "charge", {"id": number, **row})
             (charge,) = read_charges(transaction, self.budget, only=number)
             return charge
@@ -284,24 +296,6 @@ class Ledger:
         charge = self._run(add, write=True)
         self._last = max(self._last, charge.number)
         return charge
-
-    def check(
-        self,
-        mechanism: Mechanism,
-        guarantee: Guarantee | None = None,
-        *,
-        bits: Bits | None = None,
-        note: str | None = None,
-        period: Span | str | date | None = None,
-        time: str | None = None,
-    ) -> None:
-        """Refuse a release that this ledger does not charge, as far as it is known before the table is looked at.
-
-        Nothing is charged. Other processes may charge meanwhile, so `charge` decides again.
-        """
-        stated, days = self._check_chargeable(mechanism, guarantee, bits, note, period)
-        times: Row = {"time_column": time, "time_kind": None}
-        self._run(lambda transaction: self._check_covered(transaction, stated, days, times))
 
     def finish(self, charge: Charge, release: Publication, once: Once | None = None) -> Publication:
         """Note that the release of a charge was made, with the hash of its record. To repeat it changes nothing.
@@ -422,27 +416,6 @@ class Ledger:
                     raise
             time.sleep(_PAUSE)
 
-    def _check_chargeable(
-        self,
-        mechanism: Mechanism,
-        guarantee: Guarantee | None,
-        bits: Bits | None,
-        note: str | None,
-        period: Span | str | date | None,
-    ) -> tuple[Guarantee, Period | None]:
-        """Refuse a release that this ledger can never charge. Find the period that it is charged to."""
-        if not isinstance(mechanism, Mechanism):
-            raise ParameterError("`mechanism` must be a mechanism object", f"not {type(mechanism).__name__}")
-        if not is_secure(read_bits(bits)):
-            raise ParameterError(
-                "a release that is charged to a ledger must use secure randomness",
-                "this one can be repeated",
-                hint="leave `bits` out, or the ledger",
-            )
-        check_text(note, name="note")
-        days = None if self.calendar is None else self.calendar.find(period, read_clock())
-        return self._restate(mechanism if guarantee is None else guarantee), days
-
     def _restate(self, release: Mechanism | Guarantee) -> Guarantee:
         """State a guarantee for the unit of this ledger, if it implies that. Refuse one that can never be added up."""
         stated = release.guarantee if isinstance(release, Mechanism) else release
@@ -450,12 +423,6 @@ class Ledger:
             stated = self.calendar.restate(stated, self.budget.guarantee.unit)
         self.budget.check(stated)
         return stated
-
-    def _check_covered(self, transaction: Transaction, stated: Guarantee, period: Period | None, times: Row) -> None:
-        """Refuse a release that a budget does not cover, or whose votes have times of another column or kind."""
-        if period is not None:
-            refuse_other_times(transaction, times)
-        _check_budgets(self._read_budgets(transaction, period), stated, before="nothing was computed; ")
 
     def _list_budgets(self, period: str | date | None) -> list[_Spending]:
         """Read the budgets that must cover a release of a period, or of one without charges."""
@@ -516,6 +483,34 @@ class Account:
     def __post_init__(self) -> None:
         self.note, self.period = check_text(self.note, name="note"), check_text(self.period, name="period")
 
+    @classmethod
+    def open(
+        cls,
+        terms: Terms,
+        *,
+        ledger: Ledger | PathLike | None,
+        bits: Bits | None = None,
+        once: str | None = None,
+        votes: Any = None,
+        asked: Mapping[str, Any] | None = None,
+        **said: Any,
+    ) -> Account:
+        """Open the ledger of a selection.
+
+        `said` are fields of the account. If the key of the selection was released before, for the same votes and all
+        that was `asked`, the account has that release, and nothing is to be done.
+        """
+        encode_parameters(terms.parameters)  # a release whose record cannot be written is refused before it is paid
+        request = {**(asked or {}), "note": said.get("note"), "period": said.get("period")}
+        key = None if once is None else Once.read(once, terms, votes, request)
+        account = cls(terms=terms, bits=read_bits(bits), ledger=require_ledger(ledger), once=key, **said)
+        package.latest = account
+        if account.ledger is None:
+            refuse_given({"once": key}, "`ledger`, which keeps the release")
+        else:
+            account.stored = account.ledger.recall(key)
+        return account
+
     @property
     def number(self) -> int | None:
         """The number of the charge, once it is made."""
@@ -526,12 +521,6 @@ class Account:
         """The release of another run that the ledger has for the key. It is handed out in place of a new one."""
         return None if self.stored is None or self.stored.charge == self.number else self.stored
 
-    @property
-    def asked(self) -> dict[str, Any]:
-        """What the ledger is to charge, as far as it is known before the table is looked at."""
-        about = {"bits": self.bits, "note": self.note, "period": self.days, "time": self.time}
-        return {"mechanism": self.terms.mechanism, "guarantee": self.terms.guarantee, **about}
-
     def charge(self, d: int, time_kind: str | None = None) -> None:
         """Charge the release, unless there are too few items for it, or it was made before."""
         if self.ledger is None:
@@ -539,7 +528,12 @@ class Account:
         self.terms.mechanism.check_size(d)
         try:
             self._charge = self.ledger.charge(
-                **self.asked,
+                self.terms.mechanism,
+                self.terms.guarantee,
+                bits=self.bits,
+                note=self.note,
+                period=self.days,
+                time=self.time,
                 parameters={**self.terms.parameters, "persons_counted": self.terms.persons_counted},
                 identifier=self.id,
                 once=self.once,
@@ -579,23 +573,6 @@ class Account:
             text = f"the release is charged, but the ledger does not say that it was finished: {reason}"
             show_warning(text, RuntimeWarning, stacklevel=5)
         return release
-
-
-def open_account(ledger: Ledger | PathLike | None, terms: Terms, **said: Any) -> Account:
-    """Open the ledger of a selection, and refuse a release that it does not cover. `said` are fields of the account.
-
-    If the key of the selection was released before, the account has that release, and nothing is to be done.
-    """
-    account = Account(terms=terms, ledger=require_ledger(ledger), **said)
-    encode_parameters(terms.parameters)  # a release whose record cannot be written is refused before it is paid
-    package.latest = account
-    if account.ledger is None:
-        refuse_given({"once": account.once}, "`ledger`, which keeps the release")
-        return account
-    account.stored = account.ledger.recall(account.once)
-    if account.stored is None:
-        account.ledger.check(**account.asked)
-    return account
 
 
 def require_ledger(ledger: Ledger | PathLike | None) -> Ledger | None:

@@ -17,12 +17,12 @@ from shortlist.array_types import IntArray
 from shortlist.errors import DataError, ParameterError, refuse_given
 from shortlist.exact.bits import Bits, is_secure, read_bits
 from shortlist.ledger import refuse_uncharged
-from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism, Prepared
+from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism
 from shortlist.near_names import show_options
 from shortlist.periods import Period, Span, name_unit, read_span
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, read_whole
-from shortlist.profile import NO_PICKS, Picks
+from shortlist.profile import Picks
 from shortlist.terms import ListOptions, ReleaseOptions, Sizes, Terms
 from shortlist.votes.array_counts import ArrayTally, read_counts
 
@@ -213,6 +213,7 @@ def select(
     """
     if wrong or item is None:
         raise _describe_right_call(wrong)
+    from shortlist.ledger.charging import Account
     from shortlist.selection.labels import Labels, read_names
     from shortlist.votes.tallies import plan_tally
 
@@ -233,7 +234,9 @@ def select(
     unknown = 0 if source["by"] or span is None else span.count_lists(len(span.periods))
     terms, report = read_terms(groups=unknown if columns else None), progress or (lambda step: None)
     asked = {**source, **days, "label": label_names, "every": every, "per": per}
-    account = _open_account(terms, votes, asked, period=days["period"], days=span, time=source["time"], **charged)
+    account = Account.open(
+        terms, votes=votes, asked=asked, period=days["period"], days=span, time=source["time"], **charged
+    )
     if account.recalled is not None:
         return cast("Release | ReleaseFamily", account.recalled)
 
@@ -433,9 +436,9 @@ class Selector(Generic[Items]):
         with periods charges that period, and you vouch that the counts are of no other. `once` is a key that is
         released once, as for `select`.
         """
-        account = _open_account(
-            self._terms, None, {}, ledger=ledger, once=once, note=note, bits=bits, period=period, days=period
-        )
+        from shortlist.ledger.charging import Account
+
+        account = Account.open(self._terms, ledger=ledger, once=once, note=note, bits=bits, period=period, days=period)
         if account.recalled is None:
             if account.ledger is not None:
                 from shortlist.record import check_items
@@ -444,7 +447,7 @@ class Selector(Generic[Items]):
             account.charge(self._tally.d)
         if account.recalled is not None:
             return cast("Release", account.recalled)
-        (picks,), (own,) = _draw(account, [self._tally], prepared=self._prepared)
+        (picks,), (own,) = self._terms.draw([self._tally], account.bits, prepared=self._prepared)
         items, noisy = self._name(picks)
         return cast("Release", _make(account, [items], [{**own, "d": self._tally.d, "noisy": noisy}]))
 
@@ -469,18 +472,6 @@ def _take(options: dict[str, Any], names: type) -> dict[str, Any]:
     return {name: options.pop(name, None) for name in names.__annotations__}
 
 
-def _open_account(
-    terms: Terms, votes: Any, asked: Mapping[str, Any], *, once: str | None, bits: Bits | None, **said: Any
-) -> Account:
-    """Open the account of a release. With a key, the ledger compares what was asked for."""
-    from shortlist.ledger import open_account
-    from shortlist.ledger.once import Once
-
-    asked = {**asked, "note": said["note"], "period": said["period"]}
-    key = None if once is None else Once.read(once, terms, votes, asked)
-    return open_account(said.pop("ledger"), terms, bits=read_bits(bits), once=key, **said)
-
-
 def _draw_from_votes(
     account: Account, plan: Plan, report: Callable[[str], None]
 ) -> tuple[Sequence[Sequence[Any]], list[dict[str, Any]]]:
@@ -488,41 +479,19 @@ def _draw_from_votes(
     if plan.groups is None:
         tally = plan.count()
         report("Drawing the items")
-        (picks,), drawn = _draw(account, [tally])
+        (picks,), drawn = account.terms.draw([tally], account.bits)
         report("Naming the items")
         rows, counts = picks.publish(tally.rows(picks))
         return [tally.names(rows)], [{**drawn[0], "d": plan.d or None, "noisy": counts}]
     family = plan.count_family()
     report("Drawing the items")
-    all_picks, drawn = _draw(account, family, family.people)
+    all_picks, drawn = account.terms.draw(family, account.bits, people=family.people)
     report("Naming the items")
     published = list(map(Picks.publish, all_picks, family.rows(all_picks)))
     unknown = [None] * len(drawn)
     known = zip(published, plan.sizes or unknown, plan.people or unknown, drawn, strict=True)
     stated = [{**own, "noisy": counts, "d": d, "people": people} for (_, counts), d, people, own in known]
     return family.names([rows for rows, _ in published]), stated
-
-
-def _draw(
-    account: Account, levels: Any, people: IntArray | None = None, prepared: Prepared | None = None
-) -> tuple[list[Picks], list[dict[str, Any]]]:
-    """Draw the picks of each list, and by name the noisy numbers that it states.
-
-    `people` is how many people each group has, if noisy numbers of them are bought. Groups with too few get no list.
-    """
-    terms, bits = account.terms, account.bits
-    noisy_people: Sequence[int | None] = terms.draw_people(people, bits) or [None] * len(levels)
-    places: Sequence[int] = range(len(levels))
-    if terms.min_people is not None:
-        places = [place for place in places if terms.has_list(noisy_people[place])]
-    groups = list(map(levels.__getitem__, places))
-    lists = terms.mechanism.draw_family(groups, bits) if prepared is None else [prepared.draw(bits)]
-    chosen = lists[0].chosen if lists else None
-    picks, drawn = [NO_PICKS] * len(levels), [{"noisy_people": each, "chosen": chosen} for each in noisy_people]
-    for place, group, each in zip(places, groups, lists, strict=True):
-        picks[place], extras = terms.draw_extras(each, group, bits)
-        drawn[place] |= extras
-    return picks, drawn
 
 
 def _make(
@@ -598,7 +567,7 @@ def _describe_right_call(wrong: tuple[Any, ...]) -> ParameterError:
 
 
 def _read_labelled_counts(counts: Any, mechanism: Mechanism) -> tuple[IntArray, list[Any] | None]:
-    """Read counts. Without a domain, labels are put in the order of their bytes: the order of a mapping may be data.
+    """Read counts. Without a domain, labels are put in their own order: the order of a mapping may be data.
 
     The caller of its caller is warned of counts as `value_counts` of pandas gives them: their name says that they come
     from a column of votes.
@@ -619,10 +588,9 @@ def _read_labelled_counts(counts: Any, mechanism: Mechanism) -> tuple[IntArray, 
         return array, labels
     from shortlist.votes.values import write_item
 
-    keys: list[Any] = [write_item(label) for label in labels]
-    if None in keys:
+    if None in map(write_item, labels):
         raise DataError("the labels of `counts` must be text, whole numbers, dates, times, decimals or bytes")
-    order = sorted(range(len(keys)), key=keys.__getitem__)
+    order = _order_labels(labels)
     return array[order], [labels[place] for place in order]
 
 
