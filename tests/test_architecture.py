@@ -144,7 +144,6 @@ UNNEEDED = {
     "exact.noise",
     "ledger.charging",
     "ledger.file",
-    "mechanisms.accuracy",
     "record",
     "release",
     "votes.duckdb",

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         ParameterError,
         ShortlistError,
     )
-    from shortlist.ledger import Ledger
+    from shortlist.ledger.charging import Ledger
     from shortlist.planning.plan import Plan, plan
     from shortlist.privacy import Guarantee, compose
     from shortlist.release import GroupList, Release, ReleaseFamily
@@ -69,7 +69,7 @@ __all__ = [
 # `__all__` are errors.
 _HOMES = {
     "audits.run": ["AuditReport", "audit"],
-    "ledger": ["Ledger"],
+    "ledger.charging": ["Ledger"],
     "planning.plan": ["Plan", "plan"],
     "privacy": ["Guarantee", "compose"],
     "release": ["GroupList", "Release", "ReleaseFamily"],

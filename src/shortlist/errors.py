@@ -56,12 +56,6 @@ class ShortlistError(Exception):
         self.hint = hint
         super().__init__(self.render())
 
-    @property
-    def parameter(self) -> str | None:
-        """The first parameter that `expected` names, or None."""
-        named = _NAME.search(self.expected)
-        return named and named[1]
-
     def render(self, dialect: Dialect = write_python) -> str:
         """Write the error as text: one sentence, then the hint on its own line."""
         sentence = self.expected

@@ -47,19 +47,6 @@ PARAMETERS: dict[str, None] = {}
 """The parameters of all functions that `show_options` shows. They pass unknown names on: one of these may be meant."""
 
 
-def find_near_name(name: str, known: Iterable[str]) -> str | None:
-    """Find the parameter that a user may have meant: by a common other name, or by its spelling.
-
-    >>> [find_near_name(name, ["bits", "epsilon", "neighbours"]) for name in ("neighbors", "rng", "epsilom", "x")]
-    ['neighbours', 'bits', 'epsilon', None]
-    """
-    import difflib
-
-    candidates = [each for each in known if each != name]
-    close = find_meant(name, candidates) or difflib.get_close_matches(name.lower(), candidates, n=1, cutoff=0.7)
-    return close[0] if close else None
-
-
 def find_meant(name: str, known: Iterable[str]) -> list[str]:
     """Find all parameters of which a name is a common other name.
 
@@ -113,10 +100,13 @@ def describe_unknown(
     joint takes k, epsilon; it has no parameter 'eps'.
     Hint: did you mean epsilon?
     """
-    near = find_near_name(name, (*known, *further))
+    import difflib
+
+    others = [each for each in (*known, *further) if each != name]
+    near = find_meant(name, others) or difflib.get_close_matches(name.lower(), others, n=1, cutoff=0.7)
     hint = hint or _OTHER_WAYS.get(name)
-    if hint is None and near is not None:
-        hint = f"did you mean `{near}`?"
+    if hint is None and near:
+        hint = f"did you mean `{near[0]}`?"
     return ParameterError(
         f"{title} takes " + ", ".join(f"`{each}`" for each in known),
         f"it does not take `{name}`" if elsewhere else f"it has no parameter {name!r}",

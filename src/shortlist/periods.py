@@ -168,11 +168,8 @@ class Span:
         if self.time_zone is not None:
             read_zone(self.time_zone)
         if self.every is None:
-            if self.per is not None:
-                raise ParameterError(
-                    "`per` must go with `every`",
-                    "one list of all days counts each person once, and has its guarantee for the whole person",
-                )
+            whole = "one list of all days counts each person once, and has its guarantee for the whole person"
+            refuse_given({"per": self.per}, "`every`", whole)
             return
         _check_boundary("since", self.since, self.every)
         _check_boundary("until", self.until, self.every)

@@ -14,9 +14,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from shortlist.array_types import IntArray
-from shortlist.errors import ParameterError
+from shortlist.errors import ParameterError, refuse_given
 from shortlist.exact.bits import Bits
 from shortlist.mechanisms import MECHANISMS, Mechanism, Prepared, build_mechanism, find_kind, is_own, takes_cap
+from shortlist.mechanisms.accuracy import Assessment, ErrorBound, NoisyPeople, ReleasedCounts
 from shortlist.mechanisms.mechanism import UNORDERED_BOUND
 from shortlist.privacy import Guarantee, Neighbours, compose
 from shortlist.privacy.composition import find_weakest
@@ -25,7 +26,6 @@ from shortlist.profile import EVERY_LEVEL, NO_PICKS, Levels, Picks
 from shortlist.safe_text import LONGEST_LINE, is_line, is_words
 
 if TYPE_CHECKING:  # most lists are made without these, so they are imported where they are used
-    from shortlist.mechanisms.accuracy import Assessment, ErrorBound, ReleasedCounts
     from shortlist.mechanisms.assess import Assess
     from shortlist.mechanisms.noisy_counts import ListCounts
     from shortlist.mechanisms.private_cap import PrivateCap
@@ -346,8 +346,6 @@ class Terms:
         that is public, and `noisy_people` is a noisy number of them. A list whose bound is at least what they can add
         to a count has a remark. A group with too few people has no list.
         """
-        from shortlist.mechanisms.accuracy import NoisyPeople
-
         counts = bound = assessed = None
         remark: str | None = TOO_FEW_PEOPLE
         if self.has_list(noisy_people):
@@ -370,8 +368,6 @@ class Terms:
 
     def state_bound(self, votes: int, chosen: str | None) -> ErrorBound:
         """State a bound on the error of the list, of so many votes."""
-        from shortlist.mechanisms.accuracy import ErrorBound
-
         ran = self.mechanism.resolve(chosen)
         words = UNORDERED_BOUND if self.mechanism.unordered and not ran.unordered else ran.bound_in_words
         bound = write_count(votes, self.weight_unit or "votes")
@@ -385,8 +381,6 @@ class Terms:
         The counts of threshold have none: without a public domain, how many counts they would have to hold is not
         public.
         """
-        from shortlist.mechanisms.accuracy import ReleasedCounts
-
         if self.counts is not None:
             return self.counts.state_counts(noisy.tolist(), others=others)
         ran: Any = self.mechanism.resolve(chosen)
@@ -396,8 +390,6 @@ class Terms:
         return stated
 
     def _state_assessment(self, spread: int, chosen: str | None) -> Assessment | None:
-        from shortlist.mechanisms.accuracy import Assessment
-
         if self.assess is None:
             return None
         failure = 1 - _CONFIDENCE
@@ -512,11 +504,8 @@ def _limit_groups(
     given = own if groups_per_person is None else groups_per_person
     cap = getattr(mechanism, "votes_per_person", None) if votes_per_person is None else votes_per_person
     if groups is None:
-        if given is not None:
-            raise ParameterError(
-                "`groups_per_person` must go with `by`, the columns of the groups, or `every`",
-                hint="leave `groups_per_person` out: one list has no groups",
-            )
+        alone = "leave `groups_per_person` out: one list has no groups"
+        refuse_given({"groups_per_person": given}, "`by`, the columns of the groups, or `every`", hint=alone)
         return mechanism, None
     if not is_own(kind := find_kind(mechanism)):
         raise ParameterError(
@@ -560,14 +549,12 @@ def _buy_people(
     """Buy one noisy number of people for each list: one person moves those of at most cΔ groups, each by 1."""
     if epsilon is None and min_people is None:
         return None
-    name = "min_people" if epsilon is None else "people_epsilon"
+    given = {"people_epsilon": epsilon, "min_people": min_people}
     if groups is None:
-        raise ParameterError(f"`{name}` must go with `by`, the columns of the groups")
+        refuse_given(given, "`by`, the columns of the groups")
     if not persons_counted:
-        raise ParameterError(
-            f"`{name}` must go with `person`",
-            hint="in a table that is counted already, nobody knows how many people a group has",
-        )
+        unknown = "in a table that is counted already, nobody knows how many people a group has"
+        refuse_given(given, "`person`", hint=unknown)
     if epsilon is None:
         raise ParameterError(
             "`min_people` must go with `people_epsilon`",

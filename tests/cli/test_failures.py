@@ -19,8 +19,7 @@ from shortlist.cli import process
 from shortlist.cli.app import app
 from shortlist.cli.process import write_option
 from shortlist.errors import BudgetError, DataError, OutputError, ParameterError
-from shortlist.ledger import Ledger
-from shortlist.ledger.charging import Account
+from shortlist.ledger.charging import Account, Ledger
 from shortlist.release import Release
 from shortlist.selection import prepare
 from shortlist.selection import select as select_from

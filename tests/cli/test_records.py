@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from shortlist.ledger import Ledger
+from shortlist.ledger.charging import Ledger
 from shortlist.release import Publication
 
 from .conftest import Call, Select

@@ -11,8 +11,7 @@ from laws import exponential, losses, neighbours
 
 from shortlist import Guarantee, ShortlistError
 from shortlist.errors import ParameterError
-from shortlist.ledger import Amount, Budget
-from shortlist.ledger.budget import add_up
+from shortlist.ledger.budget import Amount, Budget, add_up
 from shortlist.mechanisms import CDPPeel, Joint, LimitedDomain
 from shortlist.privacy.zcdp import find_epsilon, find_rho_of_pure
 

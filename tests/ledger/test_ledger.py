@@ -16,7 +16,7 @@ import pytest
 
 from shortlist import Guarantee, Release, prepare
 from shortlist.errors import BudgetError, LedgerError, OutputError, ParameterError
-from shortlist.ledger import Ledger, require_ledger
+from shortlist.ledger.charging import Ledger, require_ledger
 from shortlist.ledger.file import File
 from shortlist.ledger.statement import Statement
 from shortlist.mechanisms import Joint, LimitedDomain

@@ -12,7 +12,7 @@ from pyarrow import parquet
 
 from shortlist import ReleaseFamily, prepare, select
 from shortlist.errors import BudgetError, DataError, LedgerError, ParameterError
-from shortlist.ledger import Ledger
+from shortlist.ledger.charging import Ledger
 from shortlist.ledger.statement import Statement
 
 VOTES = {"user": list(range(300)), "track": ["a"] * 200 + ["b"] * 100}

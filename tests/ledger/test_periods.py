@@ -12,8 +12,9 @@ from laws import neighbours
 
 from shortlist import prepare, select
 from shortlist.errors import BudgetError, ParameterError
-from shortlist.ledger import Amount, Ledger
+from shortlist.ledger.budget import Amount
 from shortlist.ledger.calendar import Calendar
+from shortlist.ledger.charging import Ledger
 from shortlist.ledger.statement import Statement
 from shortlist.mechanisms import Joint, LimitedDomain
 from shortlist.periods import Every, read_span

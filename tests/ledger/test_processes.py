@@ -13,7 +13,7 @@ import pytest
 
 from shortlist import Release
 from shortlist.errors import BudgetError, LedgerError
-from shortlist.ledger import Ledger
+from shortlist.ledger.charging import Ledger
 from shortlist.mechanisms import Joint
 
 pytestmark = pytest.mark.slow
@@ -24,7 +24,7 @@ SPEND = """
 import os, sys
 from shortlist.mechanisms import Joint
 from shortlist.errors import BudgetError
-from shortlist.ledger import Ledger
+from shortlist.ledger.charging import Ledger
 for _ in range(3):
     os.fork()  # eight processes, which begin at the same time
 ledger, covered = Ledger.open(sys.argv[1], timeout=120), 0
@@ -41,7 +41,7 @@ KILL = """
 import json, os, random, signal, sys, time
 import duckdb, narwhals, pandas, pyarrow.compute, pyarrow.parquet  # here, so that children need not
 from shortlist import select
-from shortlist.ledger import Ledger
+from shortlist.ledger.charging import Ledger
 from shortlist.cli import app, main  # every second selection goes through the command line
 
 COMMAND = ["select", "votes.parquet", "--person", "user", "--item", "track", "--domain", "domain.csv"]
@@ -146,7 +146,7 @@ FILL = """
 import resource, sys
 from shortlist.mechanisms import Joint
 from shortlist.errors import LedgerError
-from shortlist.ledger import Ledger
+from shortlist.ledger.charging import Ledger
 ledger, made = Ledger.open(sys.argv[1]), 0
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), int(sys.argv[2])))
 try:
@@ -175,7 +175,7 @@ READ_ONLY = """
 import os, sys
 from shortlist.mechanisms import Joint
 from shortlist.errors import LedgerError
-from shortlist.ledger import Ledger
+from shortlist.ledger.charging import Ledger
 Ledger.open(sys.argv[1]).afford(Joint(k=10, epsilon="1/3"))
 if os.getuid() == 0:
     os.setuid(65534)

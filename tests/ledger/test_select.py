@@ -16,7 +16,7 @@ from pyarrow import parquet
 
 from shortlist import Query, Release, prepare, select, top_k
 from shortlist.errors import BudgetError, DataError, LedgerError, ParameterError
-from shortlist.ledger import Ledger
+from shortlist.ledger.charging import Ledger
 from shortlist.record import compute_hash
 from shortlist.testing import SeededBits
 

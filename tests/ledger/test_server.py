@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from shortlist import Release, prepare, select
 from shortlist.cli.app import app
 from shortlist.errors import LedgerError, MissingExtraError, ParameterError, ShortlistError
-from shortlist.ledger import Ledger
+from shortlist.ledger.charging import Ledger
 from shortlist.mechanisms import Joint
 
 from .conftest import ServerPlace
@@ -32,7 +32,7 @@ SPEND = """
 import os, sys
 from shortlist.mechanisms import Joint
 from shortlist.errors import BudgetError
-from shortlist.ledger import Ledger
+from shortlist.ledger.charging import Ledger
 for _ in range(3):
     os.fork()  # eight processes, which begin at the same time
 ledger, made = Ledger.open(sys.argv[1], timeout=120), []

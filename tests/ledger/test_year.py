@@ -13,8 +13,8 @@ from pyarrow import parquet
 
 from shortlist import select
 from shortlist.errors import BudgetError
-from shortlist.ledger import Ledger
 from shortlist.ledger.budget import add_up
+from shortlist.ledger.charging import Ledger
 from shortlist.ledger.statement import Statement
 
 pytestmark = pytest.mark.slow

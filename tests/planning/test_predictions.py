@@ -11,7 +11,7 @@ from contract import ALARM
 from real_data import find_real_data
 from scipy import stats
 
-from shortlist.ledger import Budget
+from shortlist.ledger.budget import Budget
 from shortlist.mechanisms import build_mechanism
 from shortlist.planning.constraints import Constraints
 from shortlist.planning.counts import invent_counts, read_given

@@ -10,7 +10,7 @@ import pytest
 
 from shortlist.errors import DataError, ParameterError
 from shortlist.exact.bits import SeededBits
-from shortlist.ledger import Ledger
+from shortlist.ledger.charging import Ledger
 from shortlist.mechanisms import Auto, LimitedDomain, Threshold
 from shortlist.release import Release
 from shortlist.selection import prepare, select, top_k

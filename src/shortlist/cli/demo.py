@@ -9,14 +9,16 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import shortlist
+from shortlist.atomic_files import check_target
 from shortlist.cli.app import app, command
 from shortlist.cli.display import check_quiet, make_table, print_lines, show_progress, to_text
 from shortlist.cli.options import FORCE, OUTPUT, Option, be_quiet, under
 from shortlist.errors import OutputError
+from shortlist.ledger import lift_variable
 
 if TYPE_CHECKING:
     from shortlist.demo import Comparison, PlayLog
-    from shortlist.release import ReleaseFamily
 
 _K, _EPSILON = 10, 1
 _WARNING = """\
@@ -41,8 +43,6 @@ def demo(*, folder: Path | None, force: bool, quiet: bool) -> None:
     """Invent a log of plays, release its top 10 and those of three countries, and show what is protected."""
     check_quiet(quiet, folder, "nobody would know where the files are", "folder=demo")
     from shortlist.demo import PlayLog, compare
-    from shortlist.ledger import lift_variable
-    from shortlist.selection import select
 
     plays, catalogue, countries, output, charts_output = _choose_paths(folder, force)
     asked: dict[str, Any] = {"person": "user_id", "item": "track", "k": _K, "epsilon": _EPSILON, "mechanism": "joint"}
@@ -51,9 +51,9 @@ def demo(*, folder: Path | None, force: bool, quiet: bool) -> None:
         step("Inventing a log of plays")
         log = PlayLog.invent(plays=120_000, people=10_000)
         log.write(plays, catalogue, countries)
-        release = select(plays, domain=catalogue, **asked, progress=step)
+        release = shortlist.select(plays, domain=catalogue, **asked, progress=step)
         release.to_json(output, force=force)
-        charts = select(plays, domain=catalogue, **by_country, **asked, progress=step)
+        charts = shortlist.select(plays, domain=catalogue, **by_country, **asked, progress=step)
         charts.to_json(charts_output, force=force)
         step("Releasing many times, with and without one listener")
         comparison = compare(log, release.items, epsilon=_EPSILON)
@@ -74,8 +74,6 @@ def demo(*, folder: Path | None, force: bool, quiet: bool) -> None:
 def _choose_paths(folder: Path | None, force: bool) -> list[Path]:
     """Choose where the files go. Without force, none of them may exist."""
     import tempfile
-
-    from shortlist.atomic_files import check_target
 
     if folder is None:
         folder = Path(tempfile.mkdtemp(prefix="shortlist-demo-"))
@@ -111,7 +109,7 @@ def _show_comparison(comparison: Comparison) -> None:
     )
 
 
-def _show_charts(log: PlayLog, charts: ReleaseFamily) -> None:
+def _show_charts(log: PlayLog, charts: shortlist.ReleaseFamily) -> None:
     print_lines("One list for each country", bold=True)
     print_lines(make_table({"rank": range(1, _K + 1), **{str(country): charts[country].items for country in charts}}))
     print(

@@ -10,6 +10,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shortlist.atomic_files import check_target, write_whole
 from shortlist.cli.options import Format
 from shortlist.cli.process import make_stdout_exact, stdout_is_closed
 from shortlist.errors import OutputError, ParameterError
@@ -138,8 +139,6 @@ def check_output(path: Path | None, suffixes: tuple[str, ...], *, force: bool) -
     """Refuse a file with another suffix, or one that cannot be written."""
     if path is None:
         return
-    from shortlist.atomic_files import check_target
-
     if path.suffix.lower() not in suffixes:
         raise ParameterError(f"`output` must end in {join_words(suffixes, 'or')}", f"not {str(path)!r}")
     check_target(path, force=force)
@@ -148,8 +147,6 @@ def check_output(path: Path | None, suffixes: tuple[str, ...], *, force: bool) -
 def write_output(path: Path | None, text: str, *, force: bool) -> None:
     """Write a text to a file, whole or not at all, and say so."""
     if path is not None:
-        from shortlist.atomic_files import write_whole
-
         write_whole(path, text, force=force)
         remark(f"wrote {path}")
 

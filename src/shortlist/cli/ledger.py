@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import shortlist
 from shortlist.cli.app import command, make_group
 from shortlist.cli.display import check_output, print_lines, remark, write_output
 from shortlist.cli.options import (
@@ -29,11 +30,10 @@ from shortlist.cli.options import (
 )
 from shortlist.cli.process import write_option
 from shortlist.errors import BudgetError, ParameterError, refuse_given
+from shortlist.votes.failures import hide_secrets
 
 if TYPE_CHECKING:
-    from shortlist.ledger import Ledger
     from shortlist.ledger.statement import Bar
-    from shortlist.privacy import Guarantee
 
 _BAR = 32
 """The width of a bar, which leaves space for its label and its numbers in 60 columns."""
@@ -85,10 +85,9 @@ def create(*, path: str, quiet: bool, **budget: Any) -> None:
 
     For a database, the statements are printed that let a role charge releases, and another one read the ledger.
     """
-    from shortlist.ledger import Amount, Ledger
-    from shortlist.votes.failures import hide_secrets
+    from shortlist.ledger.budget import Amount
 
-    ledger = Ledger.create(path, **budget)
+    ledger = shortlist.Ledger.create(path, **budget)
     calendar = ledger.calendar
     each = "" if calendar is None else f"in each {calendar.every} ({calendar.time_zone}), "
     budgets = {f"created {hide_secrets(path)}: {each}": ledger.budget}
@@ -105,11 +104,10 @@ def create(*, path: str, quiet: bool, **budget: Any) -> None:
 @command(group, _SHOW, _LEDGER, write_to("Write everything as JSON."), QUIET)
 def show(*, path: str, output: Path | None, force: bool, quiet: bool) -> None:
     """Show each charge, what is spent and what is left. With --quiet, only check that the ledger can be read."""
-    from shortlist.ledger import Ledger
     from shortlist.ledger.statement import Statement
 
     check_output(output, (".json",), force=force)
-    statement = Statement.read(Ledger.open(path))
+    statement = Statement.read(shortlist.Ledger.open(path))
     write_output(output, json.dumps(statement.to_dict(), indent=2, ensure_ascii=False) + "\n", force=force)
     # Lines, not a table: a table of charges is wider than a narrow terminal.
     for line in statement.summary():
@@ -150,12 +148,10 @@ def report(*, path: str, output: Path | None, force: bool, quiet: bool, **said: 
 
     What is not given is a gap to fill in by hand. The page needs no network.
     """
-    from shortlist.ledger import Ledger
-
     if output is None:
         raise ParameterError("`output` must name the page", "it was not given", hint="pass `output='report.html'`")
     check_output(output, (".html",), force=force)
-    Ledger.open(path).report(output, **said, force=force)
+    shortlist.Ledger.open(path).report(output, **said, force=force)
     remark(f"wrote {output}")
 
 
@@ -200,11 +196,10 @@ def afford(
     In a ledger with periods, the number is for one --period, or for one without charges, and --times is for as many
     periods. If none is covered, a remark on stderr says why.
     """
-    from shortlist.ledger import Ledger
     from shortlist.privacy.numbers import read_whole, write_count
     from shortlist.terms import Terms
 
-    ledger = Ledger.open(path)
+    ledger = shortlist.Ledger.open(path)
     if asked["without_domain"] and asked["delta"] is None:
         raise ParameterError("`delta` must go with `without_domain`", "it was not given", hint="try `delta=1e-6`")
     # Without a number of groups, a person may be in as many as the limits allow.
@@ -231,7 +226,7 @@ def afford(
                 remark(line)
 
 
-def _say_together(ledger: Ledger, guarantee: Guarantee, times: int, covered: int) -> None:
+def _say_together(ledger: shortlist.Ledger, guarantee: shortlist.Guarantee, times: int, covered: int) -> None:
     """Say what some equal releases promise together, and how many of them the budget covers."""
     from shortlist.ledger.statement import add_at, write_pair
 

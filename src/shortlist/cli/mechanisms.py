@@ -10,6 +10,7 @@ from typing import Any
 
 import typer
 
+import shortlist
 from shortlist.cli.app import app, command, make_group
 from shortlist.cli.display import check_output, remark, show_progress, write_output
 from shortlist.cli.options import QUIET, WHAT, Option, complete_mechanism, under, write_to
@@ -89,9 +90,7 @@ def audit(*, mechanism: list[str] | None, output: Path | None, force: bool, quie
     """
     check_output(output, (".json",), force=force)
     with show_progress() as step:
-        from shortlist.audits.run import audit as run_audit
-
-        report = run_audit(mechanism or None, **asked, tables=not mechanism, progress=step)
+        report = shortlist.audit(mechanism or None, **asked, tables=not mechanism, progress=step)
     if output is not None:
         report.to_json(output, force=force)
         remark(f"wrote {output}")

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 
 import typer
 
+import shortlist
 from shortlist.errors import ParameterError
 
 HEADINGS = ("Arguments", "What", "Privacy", "Accuracy", "Budget", "Files", "Output", "Options")
@@ -303,13 +304,11 @@ def read_source(given: Mapping[str, Any]) -> dict[str, Any]:
         raise ParameterError("`domain_sql` must come with `database`, the database that it queries")
     if domain_sql is not None and domain is not None:
         raise ParameterError("`domain` or `domain_sql` must be given, and only one of them", "both were")
-    from shortlist.votes.queries import Query
-
     reading, reading_domain = ([asked.pop(name) for name in group] for group in (READING, _READING_DOMAIN))
-    asked["votes"] = describe_files(files, *reading) if files else Query(database, sql)
+    asked["votes"] = describe_files(files, *reading) if files else shortlist.Query(database, sql)
     asked["domain"] = None if domain is None else describe_files([domain], *reading_domain)
     if domain_sql is not None:
-        asked["domain"] = Query(database, domain_sql)
+        asked["domain"] = shortlist.Query(database, domain_sql)
     return asked
 
 
@@ -317,9 +316,7 @@ def describe_files(
     paths: list[str], form: FileFormat | None, encoding: str, no_header: bool, delimiter: str | None
 ) -> Any:
     """Describe files by how they are to be read, if their names do not say so."""
-    from shortlist.votes.files import Files
-
-    return Files(
+    return shortlist.Files(
         paths,
         format=form and str(form),
         encoding=encoding,

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import shortlist
 from shortlist.cli.app import app, command
 from shortlist.cli.display import print_lines, print_release
 from shortlist.cli.options import ARGUMENTS, BUDGET, OUTPUT, PRINTED, QUIET, REQUIRED, Format, Option, Options, under
 from shortlist.cli.process import make_stdout_exact
-
-if TYPE_CHECKING:
-    from shortlist.release import Publication
+from shortlist.votes.failures import hide_secrets
 
 _MAKE = r"""shortlist select plays --person user_id --item track \
     --domain catalogue.csv -k 3 --epsilon 1 --output top3.json"""
@@ -55,17 +53,13 @@ def explain(*, record: Path) -> None:
 )
 def verify(*, record: Path, ledger: str, quiet: bool) -> None:
     """Say whether a record is the one that was charged to a ledger. The exit code is 1 if it is not."""
-    from shortlist.ledger import Ledger
-    from shortlist.votes.failures import hide_secrets
-
-    charge = Ledger.open(ledger).verify(_read(record))
+    charge = shortlist.Ledger.open(ledger).verify(_read(record))
     print_lines(
         f"{record} is the release of charge {charge.number:,} of {hide_secrets(ledger)}, made "
         f"{charge.made:%Y-%m-%d %H:%M} UTC by {charge.user} on {charge.host}."
     )
 
 
-def _read(path: Path) -> Publication:
-    from shortlist.release import Publication
-
-    return Publication.from_parquet(path) if path.suffix.lower() == ".parquet" else Publication.from_json(path)
+def _read(path: Path) -> shortlist.release.Publication:
+    kind = shortlist.release.Publication
+    return kind.from_parquet(path) if path.suffix.lower() == ".parquet" else kind.from_json(path)

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+import shortlist
 from shortlist import ledger as package
+from shortlist.atomic_files import check_target, write_whole
 from shortlist.cli.app import app, command
 from shortlist.cli.display import check_outputs, check_quiet, print_release, remark, show_progress
 from shortlist.cli.options import (
@@ -33,9 +35,10 @@ from shortlist.cli.options import (
 )
 from shortlist.cli.process import RELEASED_BEFORE, write_option
 from shortlist.errors import ParameterError, ShortlistError
+from shortlist.votes.failures import hide_secrets
 
 if TYPE_CHECKING:
-    from shortlist.release import Publication
+    from shortlist.ledger.charging import Account
 
 _SELECT = r"""shortlist select plays/*.parquet --person user_id --item track \
     --domain catalogue.csv -k 10 --epsilon 1 --output top10.json"""
@@ -125,36 +128,34 @@ def select(
     given = [*(asked["files"] or []), *(asked[name] for name in ("database", "domain", "groups", "ledger"))]
     check_outputs(outputs, given, force=force, quiet=quiet, once=asked["once"] is not None)
     with show_progress() as step, warnings.catch_warnings():
-        from shortlist.selection import select as select_from
-        from shortlist.usefulness import UsefulnessWarning, find_warnings
+        from shortlist.usefulness import find_warnings
 
-        warnings.simplefilter("ignore", UsefulnessWarning)  # printed as remarks below
-        release = select_from(**read_source(read_request(asked)), bits=bits, progress=step)
+        warnings.simplefilter("ignore", shortlist.UsefulnessWarning)  # printed as remarks below
+        release = shortlist.select(**read_source(read_request(asked)), bits=bits, progress=step)
     for path in outputs:
         write = {".json": release.to_json, ".csv": release.to_csv, ".parquet": release.to_parquet}[path.suffix.lower()]
         write(path, force=force)
         remark(f"wrote {path}")
     account = package.latest
-    before = account is not None and account.recalled is not None
+    assert account is not None
+    before = account.recalled is not None
     if not quiet:
         for text in find_warnings(release, asked["people"]):
             remark(f"remark: {text}")
         print_release(release, printed)
-        _say_what_is_left(release, asked["ledger"], before=before)
+        _say_what_is_left(release, account, asked["ledger"], before=before)
     if before:
         raise typer.Exit(RELEASED_BEFORE)
 
 
-def _say_what_is_left(release: Publication, named: str | None, *, before: bool) -> None:
+def _say_what_is_left(
+    release: shortlist.release.Publication, account: Account, named: str | None, *, before: bool
+) -> None:
     """Say what was charged and what is left. The release is made, so a ledger that cannot be read is no failure."""
-    with suppress(ShortlistError):
-        from shortlist.ledger import require_ledger
-        from shortlist.votes.failures import hide_secrets
-
-        ledger = require_ledger(named)
-        if ledger is not None:
-            period = None if ledger.calendar is None else ledger.verify(release).period
-            left = ledger.write_left(period)
+    ledger = account.ledger
+    if ledger is not None:
+        with suppress(ShortlistError):
+            left = ledger.write_left(None if ledger.calendar is None else ledger.verify(release).period)
             place = hide_secrets(named) if named else ledger.store.location
             what = f"released before as charge {release.charge:,} of" if before else "charged to"
             remark(f"{what} {place}: {release.guarantee}; left: {left}")
@@ -170,9 +171,7 @@ def _read_bits(seed: int | None, insecure: bool) -> Any:
             "a release that can be repeated is not private",
             hint="leave both out for a release to publish",
         )
-    from shortlist.exact.bits import SeededBits
-
-    return SeededBits(seed)
+    return shortlist.testing.SeededBits(seed)
 
 
 @command(
@@ -203,15 +202,11 @@ def check(*, output: Path | None, force: bool, quiet: bool, **asked: Any) -> Non
     check_quiet(quiet, output, "the check would be lost", "output='check.txt'")
     _check_destination(output, force=force)
     with show_progress() as step:
-        from shortlist.votes.check import check as check_votes
-
         asked["by"] = asked["by"] or ()
-        found = check_votes(**read_source(asked), progress=step)
+        found = shortlist.check(**read_source(asked), progress=step)
     if output is None:
         print(found.write(write_option))
         return
-    from shortlist.atomic_files import write_whole
-
     text = json.dumps(found.to_dict(), indent=2) if output.suffix.lower() == ".json" else found.write(write_option)
     # Columns may have names that UTF-8 cannot hold.
     write_whole(output, f"{text}\n".encode("utf-8", "backslashreplace"), force=force, private=True)
@@ -221,8 +216,6 @@ def check(*, output: Path | None, force: bool, quiet: bool, **asked: Any) -> Non
 def _check_destination(output: Path | None, *, force: bool) -> None:
     """Refuse a pipe or a redirection, before any data is read: the result could end up where others see it."""
     if output is not None:
-        from shortlist.atomic_files import check_target
-
         check_target(output, force=force)
         if output.exists() and not output.is_file():
             raise ParameterError("`output` must be a file that can be protected", "it is a pipe or a device")

@@ -5,38 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from shortlist.errors import LedgerError
 
 if TYPE_CHECKING:
-    from shortlist.ledger.budget import Amount, Budget
-    from shortlist.ledger.charging import Account, Ledger, require_ledger
-
-__all__ = [
-    "VARIABLE",
-    "Amount",
-    "Budget",
-    "Ledger",
-    "lift_variable",
-    "refuse_uncharged",
-    "require_ledger",
-]
+    from shortlist.ledger.charging import Account
 
 VARIABLE = "SHORTLIST_LEDGER"
 """The environment variable that makes a ledger mandatory for every selection."""
 
 latest: Account | None = None
 """The account that was opened last. If its run fails or is interrupted, it says whether it was charged."""
-
-
-def __getattr__(name: str) -> Any:
-    """Import a name on first use: a list without a release needs no ledger."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = "budget" if name in ("Amount", "Budget") else "charging"
-    return globals().setdefault(name, getattr(import_module(f"{__name__}.{home}"), name))
 
 
 def refuse_uncharged(verb: str) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from shortlist.errors import BudgetError, ParameterError
+from shortlist.errors import BudgetError, ParameterError, refuse_given
 from shortlist.privacy import Guarantee, Neighbours
 from shortlist.privacy.composition import find_strongest_rho
 from shortlist.privacy.numbers import Choice, Real, quote, read_positive, read_rational, write_rounded_up
@@ -261,10 +261,7 @@ def _read_share(name: str, share: Real | None, accounting: Accounting) -> Fracti
     """Read a share of delta. It is 0 if the accounting does not have it."""
     usual, having = _SHARES[name]
     if accounting not in having:
-        if share is not None:
-            raise ParameterError(
-                f"`{name}` must go with {' or '.join(f'`accounting={str(each)!r}`' for each in having)}"
-            )
+        refuse_given({name: share}, " or ".join(f"`accounting={str(each)!r}`" for each in having))
         return Fraction(0)
     read = usual if share is None else read_rational(share, name=name)
     if not 0 <= read < 1:

@@ -426,8 +426,8 @@ class Ledger:
 
     def _list_budgets(self, period: str | date | None) -> list[_Spending]:
         """Read the budgets that must cover a release of a period, or of one without charges."""
-        if period is not None and self.calendar is None:
-            raise ParameterError("`period` must go with a ledger that has periods", "this one has one budget for all")
+        if self.calendar is None:
+            refuse_given({"period": period}, "a ledger that has periods", "this one has one budget for all")
         only = None if period is None or self.calendar is None else self.calendar.read(period)
         return self._run(lambda transaction: self._read_budgets(transaction, only))
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.bits import SeededBits
-from shortlist.ledger import Amount, Budget
+from shortlist.ledger.budget import Amount, Budget
 from shortlist.mechanisms import Auto, Mechanism
 from shortlist.mechanisms.auto import PrivateChoice
 from shortlist.planning.constraints import Constraints

@@ -14,7 +14,7 @@ from typing import Any, overload
 
 from shortlist.atomic_files import write_whole
 from shortlist.errors import DataError, ParameterError, refuse_given
-from shortlist.ledger import Budget
+from shortlist.ledger.budget import Budget
 from shortlist.mechanisms import DEFAULT_MECHANISM, MECHANISMS, Mechanism, build_mechanism, find_kind
 from shortlist.planning.advice import (
     EPSILONS,

@@ -27,8 +27,7 @@ from shortlist.terms import ListOptions, ReleaseOptions, Sizes, Terms
 from shortlist.votes.array_counts import ArrayTally, read_counts
 
 if TYPE_CHECKING:  # a list alone needs no ledger and no release, so these modules are imported where they are used
-    from shortlist.ledger import Ledger
-    from shortlist.ledger.charging import Account
+    from shortlist.ledger.charging import Account, Ledger
     from shortlist.release import Release, ReleaseFamily
     from shortlist.selection.labels import Labels
     from shortlist.votes.tallies import Plan
