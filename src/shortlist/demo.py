@@ -108,24 +108,21 @@ class PlayLog:
         import pyarrow as pa
 
         moments = _FIRST_OF_JUNE + np.arange(len(self.people)) * (30 * 86_400) // len(self.people)
-        users = [f"u{number:05d}" for number in range(int(self.people.max()) + 1)]
-        tracks = pa.array(np.where(self.tracks == _ABSENT, 0, self.tracks), mask=self.tracks == _ABSENT)
+        tracks = np.array([*self.names, "untitled recording", None], dtype=object)  # the last is `_ABSENT`
         columns = {
-            "user_id": (pa.array(self.people), users),
-            "country": (pa.array(self.homes[self.people]), list(COUNTRIES)),
-            "track": (tracks, [*self.names, "untitled recording"]),
+            "played_at": pa.array(moments, pa.timestamp("s")),
+            "user_id": [f"u{person:05d}" for person in self.people.tolist()],
+            "country": np.array(list(COUNTRIES), dtype=object)[self.homes[self.people]],
+            "track": tracks[self.tracks],
+            "seconds": self.seconds,
         }
-        named = {name: pa.DictionaryArray.from_arrays(*column) for name, column in columns.items()}
-        moments = pa.array(moments, pa.timestamp("s"))
-        return pa.table({"played_at": moments, **named, "seconds": self.seconds})
+        return pa.table(columns)
 
     def write(self, plays: Path, catalogue: Path, countries: Path) -> None:
         """Write the log as Parquet, and the public lists of tracks and countries as CSV."""
         import pyarrow.parquet as pq
 
-        table = self.to_arrow()
-        # Without the schema of Arrow, every reader sees columns of text.
-        pq.write_table(table, plays, use_dictionary=table.column_names[1:4], store_schema=False)
+        pq.write_table(self.to_arrow(), plays)
         catalogue.write_text("\n".join(["track", *sorted(self.names)]) + "\n", encoding="utf-8")
         countries.write_text("\n".join(["country", *COUNTRIES]) + "\n", encoding="utf-8")
 

@@ -32,9 +32,11 @@ def refuse_uncharged(verb: str) -> None:
 @contextmanager
 def lift_variable() -> Iterator[None]:
     """Ignore SHORTLIST_LEDGER in this process and its children, for commands that read invented or public data only."""
+    global latest
     named = os.environ.pop(VARIABLE, None)
     try:
         yield
     finally:
+        latest = None  # what is released of such data protects nobody
         if named is not None:
             os.environ[VARIABLE] = named
