@@ -30,6 +30,7 @@ import numpy as np
 from histograms import Counts, make_counts, real
 from shortlist import top_k
 from shortlist.privacy.zcdp import find_rho
+from turns import write_ms, write_ratio
 
 K, EPSILON, DELTA = 100, 1, Fraction(1, 10**6)
 
@@ -150,9 +151,9 @@ def measure(counts: Counts, chosen: np.ndarray[tuple[int], np.dtype[np.int64]]) 
 
 
 def print_row(name: str, d: int, peer: Peer, seconds: dict[str, list[float]], errors: Counts) -> None:
-    own, joint = np.median(seconds[peer.name]), np.median(seconds["shortlist `joint`"])
+    own, joint = (np.median(seconds[each], keepdims=True) for each in (peer.name, "shortlist `joint`"))
     words = ["yes" if each else "no" for each in (peer.exact, peer.secure)]
-    row = [f"{name}, {d:,}", peer.name, f"{own * 1e3:.3g}", f"{own / joint:.2g}", *words, peer.guarantee]
+    row = [f"{name}, {d:,}", peer.name, write_ms(own), write_ratio(own, joint), *words, peer.guarantee]
     print("| " + " | ".join([*row, f"{errors[0]:.2f}", f"{errors[1]:,.0f}"]) + " |", flush=True)
 
 

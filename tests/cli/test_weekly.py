@@ -41,7 +41,7 @@ def trial(tmp_path):
     (tmp_path / "catalogue.csv").write_text("track\n" + "".join(f"t{item}\n" for item in range(20)))
     (tmp_path / "countries.csv").write_text("country\nDE\nFR\n")
     Ledger.create(
-        tmp_path / "budget.db",
+        tmp_path / "weeks.db",
         per="week",
         epsilon=1,
         delta="1e-7",
@@ -63,7 +63,7 @@ def test_the_script_for_cron_runs_as_often_as_it_likes(trial):
     (trial / "weekly.sh").write_text(read_block("bash", "#!/bin/bash"))
     first = run(trial, "bash", "weekly.sh", "2025-W24")
     assert (first.returncode, first.stdout, first.stderr) == (0, "", "")
-    ledger = Ledger.open(trial / "budget.db")
+    ledger = Ledger.open(trial / "weeks.db")
     assert [charge.once for charge in ledger.charges] == ["tracks 2025-W24", "set 2025-W24", "charts 2025-W24"]
     assert float(ledger.spent_in("2025-W24").epsilon) == 0.75
     made = {name: (trial / name).read_bytes() for name in NAMES}
@@ -85,7 +85,7 @@ def test_the_script_for_cron_alerts_by_exit_code(trial):
     assert "must have ended" in soon.stderr
     from shortlist.mechanisms import Joint
 
-    Ledger.open(trial / "budget.db").charge(Joint(k=1, epsilon=1), period="2025-W24")
+    Ledger.open(trial / "weeks.db").charge(Joint(k=1, epsilon=1), period="2025-W24")
     used = run(trial, "bash", "weekly.sh", "2025-W24")
     assert (used.returncode, "ALERT: the budget does not cover tracks of 2025-W24" in used.stdout) == (4, True)
 
@@ -101,4 +101,4 @@ def test_the_commands_of_the_dag_run(trial):
     again = command.format(name="tracks", week="2025-W24", options=values["LISTS"]["tracks"])
     assert run(trial, "bash", "-c", again).returncode == 0
     assert sorted(each.name for each in trial.glob("*2025*")) == NAMES
-    assert len(Ledger.open(trial / "budget.db").charges) == 3
+    assert len(Ledger.open(trial / "weeks.db").charges) == 3

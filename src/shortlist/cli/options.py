@@ -147,7 +147,7 @@ REQUEST: Options = (
             "million. Lists are more accurate for large k."
         ),
         votes_per_person=(
-            "N|auto | Count at most N items of each person. A hash of the vote decides which. With auto, a twentieth "
+            "N|auto | Count at most N items of each person. A hash decides which. With auto, a twentieth "
             "of epsilon or rho chooses N, near a quantile of the votes per person."
         ),
         sensitivity=Option("N | With --count: one person adds at most N to a count.", 1),
@@ -233,10 +233,7 @@ SOURCE: Options = (
         item=Option("COLUMN | The column that holds the item of a vote.", REQUIRED),
         person="COLUMN | The column that holds who voted.",
         count="COLUMN | The column of counts, for a table that is counted already; replaces --person.",
-        domain=(
-            "FILE | The public list of all items that may be released, with or without votes. Without it, --delta is "
-            "needed."
-        ),
+        domain="FILE | The public list of all items that may be released, with or without votes.",
         domain_column="COLUMN | The column of the domain that holds the items.",
     )
     | under(
