@@ -4,6 +4,8 @@ export PYTHON ?= python3
 export PYTHONDONTWRITEBYTECODE :=
 export PYTHONPYCACHEPREFIX := $(CURDIR)/.venv/compiled
 BIN := .venv/bin
+# One worker more than there are processors, because some tests wait for programs that they start.
+WORKERS = $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)')
 
 .PHONY: help demo docs reproduce test fast check bench mutations clean
 .NOTPARALLEL:
@@ -24,7 +26,7 @@ docs: .venv/.docs-ready ## Build the documentation as a site in build/docs; ever
 	@echo "Open build/docs/index.html"
 
 test: .venv/.ready ## Run the tests and the examples in the documentation
-	@$(BIN)/pytest -q -n auto
+	@$(BIN)/pytest -q -n $(WORKERS)
 
 fast: .venv/.ready ## Run one case of each quick test
 	@$(BIN)/pytest -q -n auto -m fast

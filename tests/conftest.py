@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 SHARED = ("spark", "postgres", "browser")
 
 # Fixtures that start a program.
-PROGRAMS = {"run", "built", "clean"}
+PROGRAMS = {"run", "installed", "built", "clean"}
+
+# Fixtures that take seconds. Tests of a file that use them run on one worker, so they are made once.
+MADE_ONCE = {"built", "clean", "complaints", "files", "installed", "made", "stand_in_results", "suite"}
 
 
 @pytest.fixture(scope="session")
@@ -46,17 +49,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     seen: set[str] = set()
     order: dict[pytest.Item, tuple[int, bool]] = {}
     for item in items:
-        shared = find_component(item)
-        if shared is not None:
-            item.add_marker(pytest.mark.xdist_group(shared))
-        starts_program = PROGRAMS & set(getattr(item, "fixturenames", ())) or item.path.suffix == ".md"
+        shared, fixtures = find_component(item), set(getattr(item, "fixturenames", ()))
+        if shared is not None or MADE_ONCE & fixtures:
+            item.add_marker(pytest.mark.xdist_group(shared or item.nodeid.partition("::")[0]))
+        starts_program = PROGRAMS & fixtures or item.path.suffix == ".md"
         slow = shared is not None or starts_program or item.get_closest_marker("slow") is not None
         name = item.nodeid.partition("[")[0]
         if not slow and name not in seen:
             item.add_marker(pytest.mark.fast)
             seen.add(name)
-        # Examples in documents take long, too, and are collected last.
-        order[item] = (len(SHARED) if shared is None else SHARED.index(shared), item.path.suffix != ".md")
+        # What is short comes last, so that all workers end at about the same time.
+        order[item] = (len(SHARED) if shared is None else SHARED.index(shared), not slow)
     items.sort(key=order.__getitem__)
 
 

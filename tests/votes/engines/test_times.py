@@ -70,11 +70,26 @@ def test_every_engine_has_the_years_1_and_9999(hold, engine, aware):
     if engine in ("pandas", "spark"):
         pytest.skip("the tests hold no such times there")
     votes = hold_moments(hold, engine, moments)
-    for since, until, expected in (("0001", "0002", [1]), ("1676", "2301", [1677, 2300]), ("9998", "9999", [9999])):
+    for since, until, expected in (
+        ("0001", "0002", 1),
+        ("1676", "1678", 1677),
+        ("2299", "2301", 2300),
+        ("9998", "9999", 9999),
+    ):
         span = read_span(time="day", every="year", since=since, until=until)
         planned = plan_count(votes, **ASKED, span=span, groups_per_person=1)
         found = read_votes(planned.count_family())
-        assert [span.periods[place].first.year for place in np.flatnonzero(found)] == expected
+        assert [span.periods[place].first.year for place in np.flatnonzero(found)] == [expected]
+
+
+def test_a_family_may_have_hundreds_of_periods():
+    """Each vote is in its own, and the others have no vote."""
+    votes = {"user": list(range(4)), "track": ["a"] * 4, "day": FAR}
+    span = read_span(time="day", every="year", since="1676", until="2301")
+    for each in (votes, pa.table(votes)):
+        found = read_votes(plan_count(each, **ASKED, span=span, groups_per_person=1).count_family())
+        assert len(found) == 626
+        assert [span.periods[place].first.year for place in np.flatnonzero(found)] == [1677, 2300]
 
 
 def test_limits_are_for_one_person_in_one_period(hold, engine):
