@@ -15,6 +15,8 @@ from peels import PeelLaw, decay, exponential_round, flip_round, peel_law, singl
 
 from shortlist import top_k
 from shortlist.errors import ParameterError
+from shortlist.exact.thinning import accept_by_balls, bound_logs
+from shortlist.exact.uniform import Uniform, draw_words
 from shortlist.mechanisms import CDPPeel, PNFPeel
 from shortlist.mechanisms.peel import FlipDraws, PeelLevels, PeelRun, SuccessiveDraws
 from shortlist.profile import Profile
@@ -168,26 +170,23 @@ def draw_lists(law, levels, seeds, **terms):
 @every_histogram
 @pytest.mark.parametrize("rate", [Fraction(1, 100), Fraction(1, 3), Fraction(7)])
 def test_sums_and_totals_hold_what_they_claim(counts, rate):
-    """Along a run, floats bound c of every level and Σ c^m over what is left, and totals are never too small."""
+    """Along a run, floats decide about proposals of every level as balls do, and totals are never too small."""
     k = min(25, len(counts) - 1)
     peeling = PeelLevels(Profile.of(counts), k=k, rate=rate)
-    run = PeelRun(peeling, SeededBits(2))
+    run, bits, undecided = PeelRun(peeling, SeededBits(2)), SeededBits(3), 0
     with ctx.workprec(200):
         for _ in range(k):
             levels = list(single_levels(run.left()))
-            for m in (1, 2, 3):
-                total = sum((each.members * each.decay() ** m for each in levels), arb(0))
-                below, above = run.bound_sum(m)
-                assert arb(below) <= total * (1 + arb(2) ** -150)
-                assert total * (1 - arb(2) ** -150) <= arb(above)
-                assert above < below * (1 + 1e-8)
-            for each in levels:
-                below, above = run.bound_decay(run.find_level(each.first))
-                assert arb(below) <= each.decay() * (1 + arb(2) ** -150)
-                assert each.decay() * (1 - arb(2) ** -150) <= arb(above)
+            words = draw_words(len(levels), bits)
+            for each, target, word in zip(levels[1:], bound_logs(words), words.tolist(), strict=False):
+                coin, x = Uniform(bits), rate * (each.first - levels[0].first)
+                accepted = run.accepts(run.find_level(each.first), target, coin.numerator)
+                assert accepted in (None, accept_by_balls(Uniform(bits, word), coin, x, levels))
+                undecided += accepted is None and x < 20
             first = sum((each.members * each.decay() for each in levels), arb(0))
             assert arb(peeling.totals[run.top]) > first
             run.take(*run.propose())
+    assert not undecided
 
 
 @pytest.mark.parametrize("counts", [[9, 9, 5, 5, 4, 0], [30, 20, 10, 0], [2, 2, 2, 1]])

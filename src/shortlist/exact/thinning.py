@@ -15,8 +15,8 @@ So
     accept i   ⇔   S(x*) > −ln U,       where S(x) = −Σ_i ln(1 − c_i x).
 
 No equation has to be solved: one sum is compared with one logarithm. A draw has one U. Each proposal has its own V. The
-best candidate is always accepted: its x* is 1, where S is infinite. For all others, `accept_by_sums` decides with
-floats, or says that they cannot tell. Then `accept_by_balls` decides.
+best candidate is always accepted: its x* is 1, where S is infinite. For others, `accept_by_floats` computes the sum, or
+says that floats cannot tell. Then `accept_by_balls` decides.
 
 Rounds   At most two proposals are expected. Let C = Σ c_i. Given X, a proposal is accepted with probability 1 − X or
          more, and also with probability 1/C or more, as the best one always is. So at most E min(C, 1/(1 − X))
@@ -27,7 +27,7 @@ Rounds   At most two proposals are expected. Let C = Σ c_i. Given X, a proposal
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
 
@@ -35,19 +35,18 @@ import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
+from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.balls import enclose_exp_minus, use_precision
 from shortlist.exact.choice import LossRange, refine
-from shortlist.exact.scaled import draw_exponentials
+from shortlist.exact.scaled import LOG_ERROR, compute_negative_logs, draw_exponentials
 from shortlist.exact.uniform import Uniform
 
 Bounds = tuple[float, float]
 """A lower and an upper bound of a number."""
 
 _UNIT = 2.0**-64
-_POWERS = 3
-_TERMS = 16
-_MARGIN = 2.0**-40
-"""Larger than the relative error of a sum or product of positive floats with fewer than 200 roundings."""
+_ROUNDED = 2.0**-50
+"""More than a few roundings, as a share of a number."""
 
 
 def bound_logs(words: NDArray[np.uint64]) -> list[Bounds]:
@@ -56,51 +55,35 @@ def bound_logs(words: NDArray[np.uint64]) -> list[Bounds]:
     return list(zip((logs - errors).tolist(), (logs + errors).tolist(), strict=True))
 
 
-def accept_by_sums(target: Bounds, coin: int, decay: Bounds, find_sum: Callable[[int], Bounds]) -> bool | None:
-    """Decide whether a proposal with c_i = `decay` is accepted, from Σ c_i and if necessary from Σ c_i² and Σ c_i³.
+def accept_by_floats(
+    target: Bounds, coin: int, place: int, decays: FloatArray, members: IntArray, error: float, omitted: float
+) -> bool | None:
+    """Decide whether a proposal is accepted, or return None if floats cannot tell.
 
-    None means that floats cannot tell. `target` is −ln U, `coin` the leading 64 bits of V, and `find_sum(m)` bounds
-    p_m = Σ c_i^m. A bound of c_i may be above 1, where it says nothing.
+    `target` is −ln U, and `coin` the leading 64 bits of V. There are `members` candidates with each c of `decays`,
+    which is off by `error` of itself at most. The proposal is at one `place` of them. All others have c below 1/2, and
+    a sum of c of at most `omitted`.
 
-    Claim   For J sums and r ≤ p_J / p_(J−1), Σ_m q_m x^m / m ≤ S(x) with q_m = p_J r^(m−J) for m > J, and S(x) is at
-            most the same sum with r = 1. The first n terms are enough for the lower bound. For the upper one, the n-th
-            term times x / (1 − x) makes up for all later ones. For J = 1, r is 0.
-    Proof   S(x) = Σ_m p_m x^m / m. No c_i is above 1, so p_m falls with m. By Cauchy and Schwarz p_(m+1) p_(m−1) ≥
-            p_m², so p_(m+1) / p_m rises with m. The bounds grow with x and with every p_m. x* = A / (A + B) with
-            A = 1 − V and B = (1 − c_i) V, which loses no digits. All numbers are positive, with fewer than 200
-            roundings. Those below the range of floats are negligible beside the first term.
+    Claim  The answer is the sign of S(x*) + ln U.
+    Proof  Let a = 1 − V and x* = a / (a + (1 − c) V), which loses no digits. Let w = 2 (error + 2^-50) / a. Then x*
+           and every c together are off by less than w of themselves: a is off by 2^-64, and c by `error` and few
+           roundings. The derivative of −ln(1 − y) is 1 / (1 − y). So this moves S(x*) by at most 2w S(x*) / (1 − x*),
+           if that is at most half of it. Each logarithm is off by `LOG_ERROR` and two roundings, and the sum is
+           rounded once for each c. As −ln(1 − y) ≤ 2y for y ≤ 1/2, others add at most twice what is omitted.
     """
-    tail, value = (2**64 - 1 - coin) * _UNIT, coin * _UNIT
-    low = tail / (tail + (1 - decay[0]) * (value + _UNIT)) * (1 - _MARGIN) if tail else 0.0
-    high = (tail + _UNIT) / (tail + _UNIT + max(0.0, 1 - decay[1]) * value) * (1 + _MARGIN)
-    sums = [find_sum(1)]
-    while True:
-        ratio = sums[-1][0] / sums[-2][1] if len(sums) > 1 else 0.0
-        least, _ = _add_terms(sums, 0, ratio, low)
-        if least * (1 - _MARGIN) > target[1]:
-            return True
-        most, last = _add_terms(sums, 1, 1.0, high)
-        if high < 1 and (most + last * high / (1 - high)) * (1 + _MARGIN) < target[0]:
-            return False
-        if len(sums) == _POWERS:
-            return None
-        sums += map(find_sum, range(2, _POWERS + 1))
-
-
-def _add_terms(sums: Sequence[Bounds], side: int, ratio: float, x: float) -> tuple[float, float]:
-    """Add up the first terms p_m x^m / m, where each p_m that is not given is `ratio` times the one before.
-
-    `side` is 0 for lower and 1 for upper bounds of p_m. Return the sum of the terms and the last of them.
-    """
-    total, power, number, term = 0.0, 1.0, 0.0, 0.0
-    for m in range(1, _TERMS + 1):
-        power *= x
-        number = sums[m - 1][side] if m <= len(sums) else number * ratio
-        if not number:
-            break
-        term = number * power / m
-        total += term
-    return total, term
+    tail = (2**64 - coin) * _UNIT
+    rest = (1 - decays.item(place)) * (coin * _UNIT)
+    share = rest / (tail + rest)  # 1 − x*
+    if share <= 0:
+        return None
+    relative = 4 * (error + _ROUNDED) / (tail * share) + _ROUNDED * len(decays)
+    if relative > 1 / 2:
+        return None
+    total = float(members @ compute_negative_logs(1 - (1 - share) * decays))
+    slack = 2 * LOG_ERROR * int(members.sum()) + relative * total
+    if total - slack > target[1]:
+        return True
+    return False if total + slack + 2 * omitted < target[0] else None
 
 
 def accept_by_balls(height: Uniform, coin: Uniform, x: Fraction, crowds: Sequence[LossRange]) -> bool:

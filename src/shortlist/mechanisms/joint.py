@@ -14,10 +14,9 @@ The first is drawn by `JointDraws`, a mixture over losses (block_mixture.py) of 
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
@@ -25,11 +24,11 @@ from flint import arb
 
 from shortlist.array_types import FloatArray, IntArray
 from shortlist.errors import ParameterError
-from shortlist.exact.balls import ball, enclose_exp_minus, enclose_shortfall, round_outwards, use_precision
+from shortlist.exact.balls import ball, enclose_exp_minus, enclose_shortfall, use_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import LossRange, are_below
 from shortlist.exact.scaled import Scaled
-from shortlist.exact.thinning import Bounds, accept_by_balls, accept_by_sums, bound_logs
+from shortlist.exact.thinning import accept_by_balls
 from shortlist.exact.uniform import Uniform, draw_words
 from shortlist.mechanisms import stated
 from shortlist.mechanisms.block_mixture import STEEP_BITS, BlockMixture, find_reach
@@ -37,7 +36,7 @@ from shortlist.mechanisms.mechanism import CommonOptions, Mechanism, Prepared, S
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, write_exact
 from shortlist.privacy.zcdp import find_rho_of_pure
-from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
+from shortlist.profile import EVERY_LEVEL, NO_PICKS, Levels, Picks, Profile
 
 
 class Joint(Mechanism):
@@ -178,7 +177,7 @@ class PNFJoint(Joint):
 
     Claim  epsilon-DP when one person raises each count by 0 or 1. The expected loss is never larger than Joint's.
     Proof  pnf_joint.proof.md; families.proof.md for a family.
-    Cost   that of Joint, and the same again at multiples of the rate when few lists have a small loss.
+    Cost   that of Joint, for less than two lists on average, and a comparison of balls for each.
 
     >>> float(PNFJoint(k=10, epsilon=1).guarantee.rho)
     0.462117158
@@ -288,60 +287,40 @@ def find_margin(profile: Profile, k: int, *, beyond: int) -> int:
 
 
 class FlipDraws(Prepared):
-    """PNF-Joint's law on given levels: rejection sampling from Joint's lists (exact/thinning.py)."""
+    """PNF-Joint's law on given levels: rejection sampling from Joint's lists (exact/thinning.py).
+
+    Balls decide alone: where lists are rejected at all, the ranges of a few dozen losses suffice.
+    """
 
     def __init__(self, levels: Levels, *, k: int, rate: Fraction) -> None:
-        self._levels = levels
         self._joint = JointDraws(levels, k=k, rate=rate)
-        self._sums: dict[int, Bounds] = {}
 
     def draw_many(self, n: int, bits: Bits) -> list[Picks]:
         """Choose k items n times: propose lists for all draws that have none, until each has one."""
-        found: list[Picks | None] = [None] * n
-        heights = draw_words(n, bits)
-        targets = bound_logs(heights)
-        # The numbers of which more than 64 bits may have been drawn.
-        exact: dict[int, Uniform] = {}
-        missing = np.arange(n)
-        while len(missing):
-            proposed = self._joint.draw_many(len(missing), bits)
-            losses = np.array([int((self._joint.top - picks.levels).max()) for picks in proposed])
-            coins = draw_words(len(missing), bits)
-            accepted = losses == 0
-            for i in np.flatnonzero(~accepted).tolist():
-                draw, loss = int(missing[i]), int(losses[i])
-                sure = accept_by_sums(targets[draw], int(coins[i]), self._bound_decay(loss), self.bound_sum)
-                if sure is None or self.doubt:
-                    height = exact.setdefault(draw, Uniform(bits, int(heights[draw])))
-                    sure = accept_by_balls(height, Uniform(bits, int(coins[i])), self._joint.rate * loss, self.crowds)
-                accepted[i] = sure
-            for i in np.flatnonzero(accepted).tolist():
-                found[missing[i]] = proposed[i]
-            missing = missing[~accepted]
-        return [picks for picks in found if picks is not None]
-
-    def bound_sum(self, m: int) -> Bounds:
-        """Bound Σ c^m over all lists. As c^m = e^(−m · rate · loss), it is the sum of the weights at m times the rate.
-
-        The best list alone weighs 1. A sum beyond the range of floats has no upper bound.
-        """
-        if m not in self._sums:
-            joint = self._joint
-            mixture = joint if m == 1 else JointDraws(self._levels, k=len(joint.top), rate=m * joint.rate)
-            with use_precision():
-                below, above = round_outwards(mixture.total())
-            self._sums[m] = max(1.0, min(below, sys.float_info.max)), above
-        return self._sums[m]
-
-    def _bound_decay(self, loss: int) -> Bounds:
-        with use_precision():
-            return round_outwards(enclose_exp_minus(self._joint.rate * loss))
+        found, missing = [NO_PICKS] * n, list(range(n))
+        heights = [Uniform(bits, word) for word in draw_words(n, bits).tolist()]
+        while missing:
+            proposed, rejected = self._joint.draw_many(len(missing), bits), []
+            for i, picks, coin in zip(missing, proposed, draw_words(len(missing), bits).tolist(), strict=True):
+                found[i], x = picks, self._joint.rate * int((self._joint.top - picks.levels).max())
+                if x and not accept_by_balls(heights[i], Uniform(bits, coin), x, self.crowds):
+                    rejected.append(i)
+            missing = rejected
+        return found
 
     @cached_property
     def crowds(self) -> list[LossRange]:
-        """All lists, in one crowd. Splitting it where a decision needs it gives fewer crowds than a fixed grid."""
-        lists = self._joint.all_candidates
-        return [LossRange(rate=self._joint.rate, count=partial(lists.number, 0), first=0, last=lists.horizon)]
+        """All lists, in a crowd within reach and one beyond. Splitting them where a decision needs it is fastest."""
+        shown = self._joint.candidates
+        reach = min(shown.reach, shown.horizon)
+
+        def count(loss: int) -> int:
+            lists = shown if loss <= reach or loss >= shown.horizon else self._joint.all_candidates
+            return lists.number(0, loss)
+
+        ranges = ((0, reach), (reach + 1, shown.horizon))
+        rate = self._joint.rate
+        return [LossRange(rate=rate, count=count, first=first, last=last) for first, last in ranges if first <= last]
 
 
 _CACHED = 1 << 15
@@ -408,9 +387,11 @@ class Lists:
 
     def number(self, group: int, *losses: int) -> int:
         """Return N_r exactly. It is 0 for a negative loss, and the number of all lists from the horizon on."""
-        r = min(losses[0], self.horizon)
+        r = losses[0]
         if r < 0:
             return 0
+        if r >= self.horizon:
+            return math.perm(self.profile.d, self.k)
         if r not in self._known:
             self._known[r] = math.prod((self.count_allowed(0, np.array([r]))[0] - np.arange(self.k)).tolist())
         return self._known[r]

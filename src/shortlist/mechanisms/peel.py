@@ -24,7 +24,7 @@ from shortlist.exact.balls import ball, enclose_exp_minus
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import LossRange, Table, quantile
 from shortlist.exact.scaled import LOG_ERROR, ROUNDING, compute_negative_logs, powers
-from shortlist.exact.thinning import Bounds, accept_by_balls, accept_by_sums, bound_logs
+from shortlist.exact.thinning import Bounds, accept_by_balls, accept_by_floats, bound_logs
 from shortlist.exact.uniform import Uniform, draw_below, draw_below_each, draw_words
 from shortlist.mechanisms import stated
 from shortlist.mechanisms.mechanism import ROUNDED, CommonOptions, Mechanism, Prepared, Score
@@ -190,7 +190,7 @@ class FlipDraws(Prepared):
             if level == run.top:  # the best items left are always accepted
                 return level, number
             coin = Uniform(bits)
-            accepted = accept_by_sums(target, coin.numerator, run.bound_decay(level), run.bound_sum)
+            accepted = run.accepts(level, target, coin.numerator)
             if accepted is None:
                 loss = run.compute_loss(level)
                 accepted = accept_by_balls(height, coin, self.peeling.rate * loss, [run.left()])
@@ -253,27 +253,13 @@ class PeelRun:
         values = self._peeling.profile.values
         return len(values) - 1 - int(values[::-1].searchsorted(values[self.top] - loss))
 
-    def bound_decay(self, level: int) -> Bounds:
-        """Bound c = e^(−rate · loss) of an item."""
+    def accepts(self, level: int, target: Bounds, coin: int) -> bool | None:
+        """Decide by floats whether a proposal of permute-and-flip is accepted. None means that they cannot tell."""
         decays, place = self._find_decays(), level - self.top
         if place >= len(decays):
-            return 0.0, _OMITTED
-        error = self._peeling.roundings * ROUNDING + self._peeling.doubt
-        return max(0.0, decays.item(place) * (1 - error)), min(1.0, decays.item(place) * (1 + error))
-
-    def bound_sum(self, m: int) -> Bounds:
-        """Bound Σ c^m over the items left, where c = e^(−rate · loss).
-
-        Let n be the roundings of a c. Its power is off by m (n + 1), and the sum over l levels by l + 1 more. Items out
-        of reach add less than 2^-47.
-        """
-        decays = self._find_decays()
-        terms = self._left[self.top : self.top + len(decays)] * decays
-        for _ in range(m - 1):
-            terms *= decays
-        total = float(terms.sum())
-        error = ((m + 1) * (self._peeling.roundings + 1) + len(decays)) * ROUNDING + self._peeling.doubt
-        return max(1.0, total * (1 - error)), total * (1 + error) + _OMITTED  # the best item left counts 1
+            return None
+        left, error = self._left[self.top : self.top + len(decays)], self._peeling.roundings * ROUNDING
+        return accept_by_floats(target, coin, place, decays, left, error + self._peeling.doubt, _OMITTED)
 
     def left(self) -> LossRange:
         """Return all items that are left, with exact weights."""
