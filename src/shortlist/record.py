@@ -418,11 +418,10 @@ def _rebuild_terms(release: Publication) -> Terms | None:
         return None
     implied = _ABOUT_CHOICE if "rho" not in release.parameters else {*_ABOUT_CHOICE, "epsilon"}
     asked = {name: value for name, value in release.parameters.items() if name not in implied}
-    known: dict[str, Any] = {
-        "persons_counted": release.persons_counted,
-        "unit": release.guarantee.unit,
-        "groups": _count_lists(release),
-    }
+    known: dict[str, Any] = {"persons_counted": release.persons_counted, "unit": release.guarantee.unit}
+    if release.by:  # one unit can be in so many lists
+        lists = len(release.lists)
+        known["groups"] = lists if release.span is None else release.span.count_lists(lists)
     spent, _, k, epsilon = (asked.pop(name, None) for name in ("cap_epsilon", "cap_quantile", "k", "epsilon"))
     if spent is None:
         return Terms.read(release.mechanism, k, epsilon, **known, **asked)
@@ -432,12 +431,6 @@ def _rebuild_terms(release: Publication) -> Terms | None:
     given["without_domain"] = not MECHANISMS[release.mechanism].needs_domain
     name = request.pop("mechanism", release.mechanism)
     return Terms.read(name, k, epsilon, votes_per_person=AUTO_CAP, **given, **request).by_cap[cap]
-
-
-def _count_lists(release: Publication) -> int | None:
-    """Count the lists in which one unit can be; None for one list without groups."""
-    lists = len(release.lists) if release.by else None
-    return lists if lists is None or release.span is None else release.span.count_lists(lists)
 
 
 def _rebuild_sentences(release: Publication, terms: Terms | None) -> Any:

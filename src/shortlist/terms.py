@@ -254,11 +254,6 @@ class Terms:
             groups=groups,
         )
 
-    @property
-    def groups_per_person(self) -> int | None:
-        """How many lists of a family one person is in at most; None for one list."""
-        return self.mechanism.groups_per_person
-
     def choose_cap(self, exceeding: Sequence[int], bits: Bits) -> Terms:
         """Choose the cap, given for each how many units have more votes than the one before it; return its terms."""
         assert self.private_cap is not None

@@ -521,11 +521,10 @@ class Account:
         """The release of another run that the ledger has for the key. It is handed out in place of a new one."""
         return None if self.stored is None or self.stored.charge == self.number else self.stored
 
-    def charge(self, d: int, time_kind: str | None = None) -> None:
-        """Charge the release, unless there are too few items for it, or it was made before."""
+    def charge(self, time_kind: str | None = None) -> None:
+        """Charge the release, unless it was made before."""
         if self.ledger is None:
             return
-        self.terms.mechanism.check_size(d)
         try:
             self._charge = self.ledger.charge(
                 self.terms.mechanism,

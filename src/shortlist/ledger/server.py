@@ -23,6 +23,7 @@ from shortlist.ledger.rows import SCHEMA_VERSION, TABLES, ConnectionCutError, Ro
 from shortlist.safe_text import is_line
 from shortlist.votes.failures import hide_secrets
 from shortlist.votes.libraries import import_optional
+from shortlist.votes.queries import quote_name
 
 ADDRESS = re.compile(r"postgres(ql)?(\+\w+)?:", re.IGNORECASE)
 """How an address begins."""
@@ -106,7 +107,7 @@ class Server:
     @property
     def grants(self) -> tuple[str, ...]:
         """The SQL that lets a role charge releases, and lets another one read the ledger."""
-        schema = _quote(self.schema)
+        schema = quote_name(self.schema)
         read = (f"GRANT USAGE ON SCHEMA {schema} TO", f"GRANT SELECT ON {schema}.budget, {schema}.charge TO")
         charge = (
             f"GRANT INSERT, UPDATE (finished, release) ON {schema}.charge TO",
@@ -124,8 +125,8 @@ class Server:
             connection.execute("BEGIN")
             there = connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (self.schema,)).fetchone()
             if there is None:
-                connection.execute(f"CREATE SCHEMA {_quote(self.schema)}")
-            connection.execute(f"SET LOCAL search_path = {_quote(self.schema)}, pg_temp;{TABLES}{_TRIGGERS}")
+                connection.execute(f"CREATE SCHEMA {quote_name(self.schema)}")
+            connection.execute(f"SET LOCAL search_path = {quote_name(self.schema)}, pg_temp;{TABLES}{_TRIGGERS}")
             insert(_Session(connection), "budget", budget)
             connection.execute("COMMIT")
 
@@ -133,7 +134,7 @@ class Server:
     def open(self, *, write: bool = False) -> Iterator[_Session]:
         """Open one transaction, as the only writer if it writes. It is committed unless something is raised inside."""
         mode = "READ COMMITTED READ WRITE" if write else "REPEATABLE READ READ ONLY"
-        begin = f"BEGIN ISOLATION LEVEL {mode}; SET LOCAL search_path = {_quote(self.schema)}, pg_temp;"
+        begin = f"BEGIN ISOLATION LEVEL {mode}; SET LOCAL search_path = {quote_name(self.schema)}, pg_temp;"
         if write:
             begin += (
                 f"SET LOCAL lock_timeout = {max(1, int(1000 * self.timeout))};"
@@ -216,7 +217,3 @@ class _Session:
     def execute(self, query: str, values: Mapping[str, Any] | None = None, /) -> Any:
         """Run one query."""
         return self.connection.execute(_VALUE.sub(r"%(\1)s", query), values)
-
-
-def _quote(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

@@ -74,7 +74,9 @@ class Constraints:
         """In how many lists of a family one person is at most; None for one list."""
         if self.groups is None:
             return None
-        return Terms.read(DEFAULT_MECHANISM, k=1, epsilon=1, groups=self.groups, **self.caps).groups_per_person
+        return Terms.read(
+            DEFAULT_MECHANISM, k=1, epsilon=1, groups=self.groups, **self.caps
+        ).mechanism.groups_per_person
 
     def __post_init__(self) -> None:
         if self.delta is not None:

@@ -251,7 +251,7 @@ def select(
         observed=source["domain"] is None,
         memory_limit=memory_limit,
         progress=report,
-        groups_per_person=terms.groups_per_person,
+        groups_per_person=terms.mechanism.groups_per_person,
         with_people=terms.group_people is not None,
         caps=() if terms.private_cap is None else terms.private_cap.caps,
         choose_cap=None if terms.private_cap is None else choose_cap,
@@ -259,11 +259,13 @@ def select(
         max_weight=options.get("max_weight"),
     )
     labels = Labels.read(label_names, source) if label_names else None
-    if plan.groups is not None:
+    if plan.groups is None:
+        terms.mechanism.check_size(plan.d)
+    else:
         account.terms = read_terms(groups=plan.request.count_lists(len(plan.groups)))
         _check_sizes(account.terms.mechanism, plan)
     # All that names and types tell is checked. From here on votes are read, and a failure is paid for.
-    account.charge(plan.d, plan.time_kind)
+    account.charge(plan.time_kind)
     if account.recalled is not None:
         return cast("Release | ReleaseFamily", account.recalled)
     names, drawn = _draw_from_votes(account, plan, report)
@@ -443,7 +445,7 @@ class Selector(Generic[Items]):
                 from shortlist.record import check_items
 
                 check_items(self._labels or ())
-            account.charge(self._tally.d)
+            account.charge()
         if account.recalled is not None:
             return cast("Release", account.recalled)
         (picks,), (own,) = self._terms.draw([self._tally], account.bits, prepared=self._prepared)
@@ -545,7 +547,7 @@ def _check_partners(source: Mapping[str, Any], options: Mapping[str, Any], *, la
 
 def _check_sizes(mechanism: Mechanism, plan: Plan) -> None:
     """Refuse a group with fewer than k items. What is in a catalogue is public."""
-    smallest = min(plan.sizes, default=0) if plan.sizes else mechanism.k
+    smallest = min(plan.sizes or (), default=mechanism.k)
     if mechanism.needs_domain and mechanism.k > smallest:
         raise DataError(
             "`k` must be at most the number of items of each group",
