@@ -42,12 +42,25 @@ def cached_law_of(noise):
     return law_of(noise)
 
 
+@cache
+def law_of_samples(contract, factor):
+    """The law of noise with which a contract compares its samples, once for all its tests."""
+    return contract().noise(contract.epsilon * factor, 1)
+
+
 @lru_cache(maxsize=1000)
 def list_chances(histogram, k, law):
-    """The probabilities of all lists with noisy counts in a wide window."""
+    """The probabilities of all lists with noisy counts in a wide window. Items with equal counts have the same."""
+    chances = {}
+    events = [
+        (items, noisy, (tuple(histogram[item] for item in items), noisy))
+        for items, noisy in list_events(len(histogram), k, range(-3, 15))
+    ]
     with ctx.workprec(64):
-        events = list_events(len(histogram), k, range(-3, 15))
-        return [float(output_chance(histogram, *event, law).mid()) for event in events]
+        for items, noisy, counts in events:
+            if counts not in chances:
+                chances[counts] = float(output_chance(histogram, items, noisy, law).mid())
+    return [chances[counts] for _, _, counts in events]
 
 
 def sampled_p_values(sampler, histogram, k, laws, draws, *, at_once=False):
@@ -104,8 +117,7 @@ class TestPureNoisyCounts(MechanismContract):
 
     def sampled_p_values(self, histogram, k):
         prepared = self.make(k, self.epsilon).prepare(Profile.of(np.array(histogram)))
-        factors = (Fraction(1), Fraction(7, 10), Fraction(13, 10))
-        laws = [self.noise(self.epsilon * factor, 1) for factor in factors]
+        laws = [law_of_samples(type(self), factor) for factor in (Fraction(1), Fraction(7, 10), Fraction(13, 10))]
         return sampled_p_values(prepared, histogram, k, laws, self.draws, at_once=self.at_once)
 
 
@@ -186,18 +198,17 @@ NOISES = [DiscreteLaplace(Fraction(2)), DiscreteGaussian(Fraction(9)), DiscreteG
 @pytest.mark.parametrize(
     ("histogram", "k"), [((6, 3, 3, 0, 0, 0), 1), ((6, 3, 3, 0, 0), 2), ((5, 3, 3, 3, 2), 2), ((3, 3, 3), 2)]
 )
-@pytest.mark.parametrize("height", [-2, 0, 4])
-def test_any_threshold_gives_the_law(noise, histogram, k, height):
+def test_any_threshold_gives_the_law(noise, histogram, k):
     """Whatever the threshold, lists with counts have their law, and not that of noise 30 % wider or narrower.
 
     They have it if all items are far, and if too few items reach the threshold, so that the rest is drawn.
     """
-    sampler = NoisyDraws(Profile.of(np.array(histogram)), k=k, noise=noise, near=0.49, height=height)
     laws = [cached_law_of(widened(noise, stretch)) for stretch in (Fraction(1), Fraction(7, 10), Fraction(13, 10))]
-    for at_once in (False, True):
+    for height, at_once in itertools.product((-2, 0, 4), (False, True)):
+        sampler = NoisyDraws(Profile.of(np.array(histogram)), k=k, noise=noise, near=0.49, height=height)
         p_values = sampled_p_values(sampler, histogram, k, laws, 1_500, at_once=at_once)
-        assert p_values[0] > ALARM
-        assert min(p_values[1:]) < ALARM
+        assert p_values[0] > ALARM, height
+        assert min(p_values[1:]) < ALARM, height
 
 
 @pytest.mark.parametrize("noise", NOISES, ids=str)
@@ -252,15 +263,15 @@ def test_enough_items_reach_the_threshold(noise, k):
 
 @pytest.mark.slow
 def test_very_many_ties_are_equally_likely():
-    """Of a million equal counts with noise that is nearly always 0, all are equally likely."""
-    counts = np.append(np.full(10**6, 7), [9, 5])
+    """Of 200,000 equal counts with noise that is nearly always 0, all are equally likely."""
+    counts = np.append(np.full(200_000, 7), [9, 5])
     for parameters in ({}, {"delta": "1e-6"}):
         mechanism = NoisyCounts(k=20, epsilon=1000, votes_per_person=1, **parameters)
         draws = mechanism.prepare(Profile.of(counts)).draw_many(5, SeededBits(3))
         for picks in draws:
             assert picks.levels.tolist() == picks.counts.tolist() == [9] + [7] * 19
         ranks = np.concatenate([picks.ranks[1:] for picks in draws])
-        assert p_value(np.bincount(ranks // 250_000, minlength=4).tolist(), [0.25] * 4) > ALARM
+        assert p_value(np.bincount(ranks // 50_000, minlength=4).tolist(), [0.25] * 4) > ALARM
 
 
 def test_a_row_in_which_no_far_item_exists_is_completed():

@@ -100,9 +100,11 @@ def test_limits_are_for_one_person_in_one_period(hold, engine):
     times = [each.isoformat() for each in times] if engine == "sqlite file" else times
     votes = hold({"user": users, "track": tracks, "day": times})["votes"]
     asked = {**ASKED, "domain": ["a", "b"]}
-    for per, most in ((None, 1), ("week", 3), ("day", 21)):
+    # Numbers do not depend on the engine: all of them are tried where the library's own DuckDB counts.
+    pairs = ((1, None), (1, 1), (2, 3))
+    for number, (per, most) in enumerate(((None, 1), ("week", 3), ("day", 21))):
         span = read_span(time="day", every="day", since="2026-W36", until="2026-W38", per=per)
-        for c, m in ((1, None), (1, 1), (2, 3)):
+        for c, m in pairs if engine == "pyarrow" else pairs[number : number + 1]:
             planned = plan_count(votes, **asked, span=span, groups_per_person=c, votes_per_person=m)
             c_found = planned.request.groups_per_person
             assert c_found == min(c, 1 if per == "day" else c)
