@@ -123,8 +123,12 @@ MUTATIONS = (
     Mutation("draw_below_each", "drop right", "test_the_incomplete_last_cycle_is_rejected", at=0),
     Mutation("draw_distinct_below", "drop right", "test_distinct_below_is_uniform_over_all_that_fit", at=0),
     Mutation("draw_distinct_below", "drop right", "test_distinct_below_is_uniform_over_all_that_fit", at=1),
+    Mutation("Table.locate_each", "change sign", "test_a_table_of_weights_that_are_off_never_names_another_cell", at=7),
     Mutation("Table.locate_each", "change sign", "test_a_table_of_weights_that_are_off_never_names_another_cell", at=6),
-    Mutation("Table.locate_each", "change sign", "test_a_table_of_weights_that_are_off_never_names_another_cell", at=5),
+    Mutation("accept_by_floats", "change sign", "test_floats_decide_what_balls_decide", at=21),
+    Mutation("accept_by_floats", "change sign", "test_floats_decide_what_balls_decide", at=23),
+    Mutation("accept_by_floats", "drop left", "test_proposals_that_are_accepted_have_the_law_of_the_heads", at=17),
+    Mutation("BlockCell.split", "swap branches", "test_joint:test_borders_are_within_their_bound[wide-zipf]"),
     Mutation("accept_by_balls", "change sign", "test_floats_decide_what_balls_decide", at=3),
     # Counts, levels and items.
     Mutation("Profile.find_levels", "swap", "TestJoint::test_sampling_follows_the_law_and_no_other"),

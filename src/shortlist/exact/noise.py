@@ -29,15 +29,13 @@ from shortlist.exact.balls import ball, enclose_exp_minus, enclose_shortfall, us
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import are_below, is_below
 from shortlist.exact.scaled import Scaled, draw_exponentials, powers, scale
-from shortlist.exact.uniform import Uniform, draw_below, draw_words
+from shortlist.exact.uniform import Uniform, draw_words
 
 Mask = NDArray[np.bool_]
 
 _LARGEST_ROOT = 1 << 30
-_LOW_RATE_BITS = 20
-"""Geometric variables of a smaller rate than 2^-20 are drawn in two parts."""
-_WIDE_BITS = 30
-"""A geometric variable whose lower part has more bits than this may leave 64 bits."""
+_WIDE = 1 << 62
+"""The sum of two smaller numbers has 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -294,41 +292,27 @@ def _take_accepted(count: int, share: float, propose: Callable[[int], IntArray])
 def draw_geometric(unit: Fraction, multiples: IntArray, bits: Bits) -> IntArray:
     """Draw independent G ≥ 0 with P(G ≥ g) = e^(−rate · g), where each rate is a multiple of a unit.
 
-    By inversion, G = ⌊−ln U / rate⌋. For small rates and any M, G = M A + B with independent A and B, where
-    P(A ≥ a) = e^(−rate M a), and B has the law of G on [0, M): a uniform integer that is accepted with probability
-    e^(−rate B), which is almost 1.
+    By inversion, G = ⌊−ln U / rate⌋. Floats decide unless the quotient is too near a whole number: it is off by the
+    error of the logarithm divided by the rate, and by four roundings. For rates below 2^-40 balls decide.
 
     >>> from shortlist.exact.bits import SeededBits
     >>> draw_geometric(Fraction(1, 10), np.ones(5, dtype=np.int64), SeededBits(1)).tolist()
     [12, 11, 28, 1, 23]
     """
-    if not len(multiples):
-        return multiples
-    largest = unit * int(multiples.max())
-    shift = max(0, (largest.denominator // (largest.numerator << _LOW_RATE_BITS)).bit_length() - 1)
-    drawn = _invert_each(unit * 2**shift, multiples, bits)
-    if not shift:
-        return drawn
-    drawn = drawn.astype(object) if shift > _WIDE_BITS else drawn
-    return (drawn << shift) + _draw_low_bits(unit, multiples, shift, bits)
-
-
-def _invert_each(unit: Fraction, multiples: IntArray, bits: Bits) -> IntArray:
-    """Find ⌊−ln U / rate⌋ for uniform numbers. Floats decide unless the quotient is too near a whole number.
-
-    The quotient is off by the error of the logarithm divided by the rate, and by four roundings.
-    """
     words = draw_words(len(multiples), bits)
     # A rate that is cut off gives 0 as well.
-    rates = float(min(unit, Fraction(2**1000))) * multiples
+    rates = float(min(unit, Fraction(2**1000))) * multiples.astype(np.float64)
     logs, errors = draw_exponentials(words)
-    quotients = logs / rates
-    slack = errors / rates * 1.01 + quotients * 2.0**-50
-    low, high = np.floor(quotients - slack), np.floor(quotients + slack)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        quotients = logs / rates
+        slack = errors / rates * 1.01 + quotients * 2.0**-50
+        low, high = np.floor(quotients - slack), np.floor(quotients + slack)
     sure = low == high
-    drawn = np.where(sure, low, 0.0).astype(np.int64)
-    for i in np.flatnonzero(~sure).tolist():
-        drawn[i] = _invert(Uniform(bits, int(words[i])), unit * int(multiples[i]))
+    drawn, unsure = np.where(sure, low, 0.0).astype(np.int64), np.flatnonzero(~sure).tolist()
+    exact = [_invert(Uniform(bits, int(words[i])), unit * int(multiples[i])) for i in unsure]
+    if max(exact, default=0) >= _WIDE:
+        drawn = drawn.astype(object)
+    drawn[unsure] = exact
     return drawn
 
 
@@ -344,24 +328,6 @@ def _invert(number: Uniform, rate: Fraction) -> int:
             if quotient.is_finite() and (whole := quotient.floor().unique_fmpz()) is not None:
                 return int(whole)
         number.extend()
-
-
-def _draw_low_bits(unit: Fraction, multiples: IntArray, shift: int, bits: Bits) -> IntArray:
-    """Draw B in [0, 2^shift) with probability ∝ e^(−rate B) for each rate, which is at most 2^(−20 − shift).
-
-    Rounds  A candidate is rejected with a probability below 2^-20.
-    """
-    drawn = np.zeros(len(multiples), dtype=np.int64 if shift < 63 else object)
-    scaled, missing = float(unit * 2**shift), np.arange(len(multiples))
-    while len(missing):
-        if shift < 63:
-            drawn[missing] = (draw_words(len(missing), bits) >> np.uint64(64 - shift)).astype(np.int64)
-        else:
-            drawn[missing] = [draw_below(1 << shift, bits) for _ in missing]
-        exponents = (drawn[missing] / 2**shift).astype(np.float64) * multiples[missing] * scaled
-        kept = flip_exp(exponents, lambda i: unit * int(multiples[missing[i]]) * int(drawn[missing[i]]), bits)  # noqa: B023
-        missing = missing[~kept]
-    return drawn
 
 
 def flip_exp(exponents: FloatArray, exact: Callable[[int], Fraction], bits: Bits) -> Mask:
