@@ -269,6 +269,21 @@ def test_with_a_cap_noisy_counts_are_a_candidate(delta):
     assert {each.chosen for each in picks} == set(mechanism.candidates)
 
 
+@pytest.mark.parametrize("budget", [{"epsilon": 1}, {"epsilon": 1, "delta": "1e-6"}, {"rho": "0.1"}], ids=str)
+@pytest.mark.parametrize("groups", [None, 8])
+def test_a_peel_with_more_noise_than_noisy_counts_is_left_out(budget, groups):
+    """Whatever the counts are, a peel that is left out would not have had the better score."""
+    (_, peel), found = Auto(k=10, groups_per_person=groups, **budget).candidates.values(), set()
+    with ctx.workprec(96):
+        for cap in (1, 4, 30, 1000):
+            candidates = Auto(k=10, groups_per_person=groups, votes_per_person=cap, **budget).candidates
+            left_out = peel.name not in candidates
+            noisy = state_score(candidates["noisy-counts"], (90, 70, *range(40, 0, -1)))
+            assert not left_out or noisy <= state_score(peel, (90, 70, *range(40, 0, -1)))
+            found.add(left_out)
+    assert found == {True, False}
+
+
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize(("delta", "kind"), [(None, Auto), (None, HalfAuto), (Fraction(1, 5), HalfAuto)])
 def test_no_neighbour_that_respects_the_cap_is_told_apart(relation, delta, kind):

@@ -342,6 +342,15 @@ def test_one_choice_is_made_for_all_lists():
     assert mechanism.draw_family([], SeededBits(1)) == []
 
 
+@pytest.mark.parametrize("options", [{}, {"delta": "1e-7"}])
+def test_small_groups_do_not_get_lists_of_chance(options):
+    """Where noise on all cells tells something, a limit on cells that allows many groups does not hide it."""
+    groups = [Profile.of(np.array([*top, *[0] * 300])) for top in ((20, 12, 9, 5), (2, 1, 1))] * 200
+    mechanism = Auto(k=3, epsilon=5, votes_per_person=20, groups_per_person=20, **options)
+    for seed in range(3):
+        assert {picks.chosen for picks in mechanism.draw_family(groups, SeededBits(seed))} == {"noisy-counts"}
+
+
 def test_a_single_list_is_a_family_of_one_group():
     """`draw_family` of one group draws what `draw` draws."""
     profile = Profile.of(np.arange(40))

@@ -72,7 +72,7 @@ def test_candidates_of_auto_have_one_rho():
     """The choice has a twentieth of rho, and each candidate has the rest, up to the ninth digit."""
     auto = Auto(k=100, rho="0.03", delta="1e-6", votes_per_person=10, ordered=False)
     choice = find_rho_of_pure(auto.choice_epsilon)
-    assert list(auto.candidates) == ["margin-joint", "cdp-peel", "subset", "noisy-counts"]
+    assert list(auto.candidates) == ["margin-joint", "subset", "noisy-counts"]
     assert Fraction("0.00149999") < choice <= Fraction("0.0015")
     for each in auto.candidates.values():
         assert Fraction("0.0284999") < each.guarantee.rho <= Fraction("0.03") - choice

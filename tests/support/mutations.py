@@ -65,6 +65,10 @@ MUTATIONS = (
     Mutation("LimitedDomain._stop_weight", "drop left", "test_labels_of_all_groups_are_few", at=1),
     Mutation("PrivateChoice.__init__", "drop right", "test_the_choice_for_a_family_has_the_stated_chances", at=2),
     Mutation("MeanScore.enclose", "drop right", "test_the_choice_for_a_family_has_the_stated_chances"),
+    Mutation(
+        "PrivateChoice.enclose_chances", "drop right", "test_the_choice_for_a_family_has_the_stated_chances", at=3
+    ),
+    Mutation("_build_candidates", "reverse", "test_a_peel_with_more_noise_than_noisy_counts_is_left_out", at=1),
     Mutation("ListCounts.lists", "drop right", "test_counts_of_a_family_move_at_most_so_many", at=0),
     Mutation("Assess.noise", "drop left", "test_assessments_of_a_family_share_epsilon", at=1),
     Mutation("_limit_groups", "swap", "test_the_limit_is_the_smallest_of_all"),

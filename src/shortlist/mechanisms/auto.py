@@ -27,11 +27,11 @@ from shortlist.profile import Levels, Picks
 
 HANDICAP = Fraction(1)
 """A number that is added to the score of a mechanism with a `round_rate`, in units of 2Δ/ε votes. Near-ties go to the
-other mechanisms."""
+other mechanisms. In a family it is not c times as large: there it would be more than the counts of small groups."""
 DISCOUNT = Fraction(1, 2)
 """A factor for the same scores. These mechanisms are wrong by little at some places, the others at all places."""
 _GAIN = Fraction(11, 10)
-"""`cdp-peel` replaces `pnf-peel` if the rate of its rounds is larger by this factor."""
+"""`cdp-peel` replaces `pnf-peel`, and `noisy-counts` a peel, if its rate is larger by this factor."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,8 @@ class Auto(Mechanism):
     a delta is given and helps, else `pnf-peel`. With `ordered=False`, `subset` is a third, and the items are listed
     in the order of the domain, whichever is chosen. Then k may be a range of sizes: `subset` may choose any of them,
     and the others give the largest. With `votes_per_person`, the largest number of votes of one person that were
-    counted, `noisy-counts` is one more. If it is chosen, the picks have noisy counts.
+    counted, `noisy-counts` is one more. If it has less noise than the peel, as in most families, it replaces the peel.
+    If it is chosen, the picks have noisy counts.
 
     With `rho` in place of epsilon, the choice has a twentieth of rho, and each candidate has the rest: they have
     different epsilons then.
@@ -175,10 +176,10 @@ def _build_candidates(auto: Auto) -> Mapping[str, Mechanism]:
         common["epsilon"] = auto.epsilon - auto.choice_epsilon
     else:
         common["rho"] = auto.rho - find_rho_of_pure(auto.choice_epsilon)
-    peel: Mechanism = PNFPeel(**common)
+    peel: PNFPeel | CDPPeel = PNFPeel(**common)
     if auto.delta is not None:
         spread = CDPPeel(**common, delta=auto.delta)
-        peel = spread if spread.round_rate > _GAIN * PNFPeel(**common).round_rate else peel
+        peel = spread if spread.round_rate > _GAIN * peel.round_rate else peel
     found: list[Mechanism] = [MarginJoint(**common), peel]
     if not auto.ordered:
         from shortlist.mechanisms.subset import Subset
@@ -187,7 +188,10 @@ def _build_candidates(auto: Auto) -> Mapping[str, Mechanism]:
     if auto.votes_per_person is not None:
         from shortlist.mechanisms.noisy_counts import NoisyCounts
 
-        found.append(NoisyCounts(**common, votes_per_person=auto.votes_per_person, delta=auto.delta))
+        noisy = NoisyCounts(**common, votes_per_person=auto.votes_per_person, delta=auto.delta)
+        if noisy.round_rate > _GAIN * peel.round_rate:
+            found.remove(peel)
+        found.append(noisy)
     return MappingProxyType({each.name: each for each in found})
 
 
@@ -251,7 +255,7 @@ class PrivateChoice:
         # Rounds need more levels than a list in most cases. If their scores are made first, levels are read only once.
         for name, each in reversed(self._candidates.items()):
             score = self.scores[name].enclose(effort)
-            changed = score * ball(DISCOUNT) + ball(HANDICAP / each.rate)
+            changed = score * ball(DISCOUNT) + ball(HANDICAP / (each.rate * each.lists_per_person))
             scores[name] = score if each.round_rate is None else changed
         for name in self._candidates:
             excess = arb(0)
@@ -290,7 +294,7 @@ def state_chances(auto: Auto, histograms: Sequence[stated.Histogram]) -> list[ar
         score = sum((state_score(each, histogram) for histogram in histograms), arb(0)) / groups
         # By name, and not by `round_rate`: the law says independently of the draws which scores are changed.
         if name in ("pnf-peel", "cdp-peel", "noisy-counts"):
-            score = score * ball(DISCOUNT) + ball(HANDICAP / each.rate)
+            score = score * ball(DISCOUNT) + ball(HANDICAP * 2 * auto.neighbours.sensitivity / each.epsilon)
         raised.append(score)
     least = raised[0]
     for score in raised:

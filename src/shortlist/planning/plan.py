@@ -114,6 +114,11 @@ class Plan:
         best, notes = self.forecasts[0], list[str]()
         if limits := best.constraints.limits:
             notes.append(f"This counts at most {limits}. If many people have more, their other votes are not counted.")
+        if best.by_size and needs_help(best):
+            notes.append(
+                "Lists that may be random are marked only if the list of groups has a column `people`, or if "
+                "`people_epsilon` is given."
+            )
         if trials := self.tried.get(best.name):
             parts = [
                 f"{each.constraints.limits.removesuffix(' of each person')} {each.recall.mean:.2f}" for each in trials
@@ -436,7 +441,8 @@ class Planner:
             needed = {each.name for each in fields(MECHANISMS[name]) if each.default is MISSING}
             return self.counts.list_limits(constraints, on_votes="votes_per_person" in needed)
         # Its candidates make lists or noise on all cells, so it gets the limits of each, and both together.
-        candidates = replace(constraints, votes_per_person=1).allow(k, epsilon)[name].candidates
+        # So large a limit leaves no candidate out.
+        candidates = replace(constraints, votes_per_person=10**6).allow(k, epsilon)[name].candidates
         best = [self.choose_limits(each, k, epsilon, constraints)[0] for each in candidates]
         fewest = min(each.groups_per_person for each in best if each.groups_per_person is not None)
         return list(dict.fromkeys([*best, *(replace(each, groups_per_person=fewest) for each in best)]))
