@@ -53,12 +53,10 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("top10.json", "charts.json"):
         (folder / name).unlink()
     (folder / "plays").mkdir()
-    (folder / "searches").mkdir()
     for name, query in {
         "plays/2026-W46.parquet": "SELECT *, strftime(played_at, '%G-W%V') AS week FROM plays",
         "groups.csv": "SELECT DISTINCT country, strftime(played_at, '%G-W%V') AS week FROM plays ORDER BY ALL",
         "counts.csv": "SELECT track, min(country) AS country, count(*) AS plays FROM plays WHERE track > '' GROUP BY 1",
-        "searches/monday.parquet": "SELECT user_id AS user, track AS query FROM plays",
     }.items():
         plays = duckdb.read_parquet(str(folder / "plays.parquet"))  # noqa: F841
         duckdb.sql(f"COPY ({query}) TO '{folder / name}'")

@@ -116,6 +116,9 @@ def set_formulas(app: Sphinx, tree: nodes.document) -> None:
     """Raise and lower the parts of formulas, in all text but code."""
     from docutils import nodes
 
+    if app.env.docname.endswith(".proof"):  # an indented line there is a formula of its own
+        for block in list(tree.findall(nodes.literal_block)):
+            block.replace_self(nodes.paragraph("", block.astext(), classes=["formula"]))
     code = (nodes.FixedTextElement, nodes.literal, nodes.raw)
     for text in list(tree.findall(nodes.Text)):
         parent = text.parent
@@ -140,7 +143,7 @@ def split_formulas(text: str) -> Iterator[nodes.Node]:
 def keep_options_whole(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: object) -> None:
     """Mark options such as --output in commands and in text. A browser would break their line after a hyphen."""
     parts = (r'(?<=<div class="highlight"><pre>).*?(?=</pre>)', r'(?<=<span class="pre">).*?(?=</span>)')
-    shell = "|".join([*parts, "(?<=<code>).*?(?=</code>)"])
+    shell = "|".join([*parts, "(?<=</table><pre>).*?(?=</pre>)"])
     options = partial(re.sub, r"(?<![\w\-<])--?[a-z][\w\-]*", r'<span class="option">\g<0></span>')
     if "body" in context:
         context["body"] = re.sub(shell, lambda found: options(found[0]), context["body"], flags=re.DOTALL)
