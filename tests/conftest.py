@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
 # Each of these is started once. Tests that use it run on one worker, one after the other. Those of the slowest begin
 # first, because at the end of the run all other workers would wait for them.
 SHARED = ("spark", "postgres", "browser")
+
+# How fast the machine is decides no test.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 # Fixtures that start a program.
 PROGRAMS = {"run", "installed", "built", "clean"}

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shortlist import prepare, select
@@ -59,7 +59,6 @@ def test_json_gives_back_what_was_written(tmp_path, kind):
     assert [type(item) for item in read.items] == [type(item) for item in release.items]
 
 
-@settings(deadline=None)  # the first example imports what the others use
 @given(items=st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=20), min_size=1, max_size=5))
 def test_any_text_survives(items):
     """JSON keeps any text."""

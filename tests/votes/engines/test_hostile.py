@@ -28,7 +28,6 @@ ANYTHING = ("arrow", "dict")
 PEOPLE = {"fewest": 4, "people": 12}
 CHECKS = settings(
     max_examples=33,
-    deadline=None,
     suppress_health_check=list(HealthCheck),
     database=None,
     phases=[Phase.generate],

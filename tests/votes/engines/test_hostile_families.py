@@ -19,7 +19,6 @@ MIXED = ("pandas", "inferred", "dict", "subclass", "arrays", "memtable", "sqlite
 PEOPLE = {"fewest": 4, "people": 8}
 CHECKS = settings(
     max_examples=15,
-    deadline=None,
     suppress_health_check=list(HealthCheck),
     database=None,
     phases=[Phase.generate],

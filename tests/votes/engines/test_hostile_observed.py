@@ -19,7 +19,6 @@ MIXED = {"pandas": hostile.hold_pandas, "dict": hostile.hold_dict, "sqlite": hos
 PEOPLE = 6
 CHECKS = settings(
     max_examples=8,
-    deadline=None,
     suppress_health_check=list(HealthCheck),
     database=None,
     phases=[Phase.generate],

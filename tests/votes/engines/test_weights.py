@@ -22,7 +22,6 @@ from shortlist.votes import dialects
 PEOPLE = {"fewest": 4, "people": 8}
 CHECKS = settings(
     max_examples=4,
-    deadline=None,
     suppress_health_check=list(HealthCheck),
     database=None,
     phases=[Phase.generate],

@@ -303,7 +303,7 @@ DECIMALS = [
 ]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(data=st.data(), name=st.sampled_from(sorted(KINDS)))
 def test_sql_writes_items_as_python_does(data, name):
     """So items of files with different types are equal, and in the same order, as values of several types are."""

@@ -108,7 +108,7 @@ def check(items, writer, all_items):
 
 
 @pytest.mark.parametrize("form", WRITERS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(items=TEXTS)
 def test_text_survives(form, all_items, items):
     """Text is compared and given back character by character."""
@@ -116,7 +116,7 @@ def test_text_survives(form, all_items, items):
 
 
 @pytest.mark.parametrize("form", WRITERS)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(items=NUMBERS)
 def test_numbers_survive(form, all_items, items):
     """Whole numbers keep their value and type."""
@@ -124,7 +124,7 @@ def test_numbers_survive(form, all_items, items):
 
 
 @pytest.mark.parametrize("form", [name for name in WRITERS if name != "sqlite"])
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(items=TIMES)
 def test_times_survive(form, all_items, items):
     """Timestamps keep their microseconds."""
