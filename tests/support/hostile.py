@@ -24,7 +24,7 @@ from shortlist.errors import DataError
 from shortlist.profile import EVERY_LEVEL, Picks
 from shortlist.votes.domain import number_items
 from shortlist.votes.matching import Lookup, can_match, make_key_table
-from shortlist.votes.source import check_types, read_request
+from shortlist.votes.source import VOTES, check_types, read_request
 from shortlist.votes.tallies import Plan, open_votes
 from shortlist.votes.values import choose_exact_type, find_family, make_arrow_column
 
@@ -354,7 +354,7 @@ def plan_count(workspace, votes, domain, columns):
     """Describe votes and check them as a release does; the domain is given, or None."""
     source = open_votes(workspace, votes)
     with source.explain_failures():
-        described = source.describe(columns.choose)
+        described = source.describe(lambda header: header.take(columns.columns, where=VOTES))
     request = replace(columns, domain=domain)
     check_types(described, request)
     return Plan(workspace=workspace, source=source, described=described, request=request)

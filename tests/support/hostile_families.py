@@ -37,7 +37,7 @@ from shortlist.profile import EVERY_LEVEL, Picks
 from shortlist.votes.domain import number_items
 from shortlist.votes.groups import number_cells, number_groups
 from shortlist.votes.matching import Lookup, can_match
-from shortlist.votes.source import check_types, read_request
+from shortlist.votes.source import VOTES, check_types, read_request
 from shortlist.votes.tallies import Plan, open_votes
 from shortlist.votes.values import find_family, make_arrow_column, write_item
 
@@ -231,7 +231,7 @@ def plan_count(workspace, votes, request):
     """Describe votes and check them as a release does."""
     source = open_votes(workspace, votes)
     with source.explain_failures():
-        described = source.describe(request.choose)
+        described = source.describe(lambda header: header.take(request.columns, where=VOTES))
     check_types(described, request)
     return Plan(workspace=workspace, source=source, described=described, request=request)
 

@@ -247,23 +247,19 @@ def read_count_files(files: Any, *, item: str, count: str, by: Sequence[str] = (
     """
     from shortlist.votes.duckdb import Workspace
     from shortlist.votes.formats import open_files
-    from shortlist.votes.source import Table, name_roles
+    from shortlist.votes.source import Table, name_groups
 
-    workspace, wanted = Workspace(memory_limit=None), [item, count, *by]
+    workspace, wanted = Workspace(memory_limit=None), {"item": item, "other": count, **name_groups(by)}
     opened = open_files(workspace, files, choose=lambda header: header.take(wanted, where=_TABLE), name=_TABLE)
-    roles = name_roles(wanted)
     text = "trim(CAST(other AS VARCHAR))"
     whole = f"CASE WHEN regexp_matches({text}, '{_WHOLE}') THEN TRY_CAST({text} AS BIGINT) END"
-    keys = ", ".join(f"CAST({role} AS VARCHAR) AS {role}" for role in [*roles[2:], "item"])
+    keys = ", ".join(f"CAST({role} AS VARCHAR) AS {role}" for role in (*name_groups(by), "item"))
 
     def read(*parts: Any) -> list[Any]:
         """Read files that may have different types."""
         united = None
         for part in parts:
-            if isinstance(part, Table):
-                found = workspace.open_table(part).relation
-            else:
-                found = part.project(", ".join(f"#{place} AS {role}" for place, role in enumerate(roles, 1)))
+            found = workspace.open_table(part).relation if isinstance(part, Table) else part
             found = found.project(f"{keys}, {whole} AS votes")
             united = found if united is None else united.union(found)
         return [] if united is None else list(united.fetchnumpy().values())

@@ -6,14 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
-from itertools import chain
 from typing import Any
 
 from shortlist.errors import ParameterError
 from shortlist.periods import Span
 from shortlist.record import COLUMNS, FAMILY_COLUMNS
 from shortlist.safe_text import LONGEST_LINE, is_line
-from shortlist.votes.domain import NAME, make_chooser
+from shortlist.votes.domain import NAME, choose_item
 from shortlist.votes.duckdb import Workspace
 from shortlist.votes.libraries import has_columns, unwrap
 from shortlist.votes.source import Header, read_request
@@ -73,10 +72,11 @@ class Labels:
         The domain is public, and so are its labels. They are read before the votes, so that nothing fails afterwards.
         """
         request = read_request(**{name: source[name] for name in ("item", "person", "count")})
-        choose_item, domain = make_chooser(source["domain_column"], request), unwrap(source["domain"])
+        column, domain = source["domain_column"], unwrap(source["domain"])
 
-        def choose(header: Header) -> list[str]:
-            return [*choose_item(header), *header.take(names, where=NAME)]
+        def choose(header: Header) -> dict[str, str]:
+            labels = {f"label_{place}": name for place, name in enumerate(names)}
+            return choose_item(header, column, request) | header.take(labels, where=NAME)
 
         # A stream was read to its end when the items were.
         again = not hasattr(domain, "__arrow_c_stream__") or has_columns(domain)
@@ -87,7 +87,7 @@ class Labels:
                 "this one has none that can be read",
                 hint="write the catalogue to a file, or leave `label` out",
             )
-        items, *columns = map(list, map(chain.from_iterable, zip(*table.list_values(), strict=True)))
+        items, *columns = table.list_values()
         rows = zip(*map(_make_alike, columns), strict=True)
         found: dict[bytes, tuple[Any, ...]] = {}
         for item_bytes, labels in zip(map(write_item, items), rows, strict=True):

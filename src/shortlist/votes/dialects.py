@@ -191,14 +191,14 @@ class Dialect:
         column; both tell its name. Without `where`, all rows are kept, with gaps in place of what matches nothing.
         """
         found, conditions, join, period = dict(taken), list(where), "JOIN" if where else "LEFT JOIN", "0"
-        for role, span in request.moments.items():
-            inside, number = self.find_period(columns[role], span)
+        if request.span is not None:
+            inside, number = self.find_period(columns["moment"], request.span)
             conditions.append(inside)
             period = number if where else f"CASE WHEN {inside} THEN {number} END"
-        for role, largest in request.weights.items():
-            found["weight"] = self.write_weight(columns[role], largest)
+        if request.weight is not None:
+            found["weight"] = self.write_weight(columns["weight"], request.max_weight)
         numbers, groups = {"item": columns["item"].value}, request.groups
-        for role, public in request.match():
+        for role, public in request.public.items():
             value, family = columns[role].value, columns[role].family
             if family is not None:
                 votes += f" {join} {send_keys(public, columns[role])} AS k_{role} ON {value} = k_{role}.key"
@@ -221,7 +221,7 @@ class Dialect:
         if not where:
             return sql
         sql += f" WHERE {' AND '.join(conditions)}"
-        return f"SELECT * FROM ({sql}) AS weighed WHERE weight >= 1" if request.weights else sql
+        return f"SELECT * FROM ({sql}) AS weighed WHERE weight >= 1" if request.weight is not None else sql
 
     def write_unit(self, request: Request) -> str:
         """The SQL of the columns that tell units apart: those of whom a limit keeps so many groups and cells.

@@ -23,7 +23,7 @@ from shortlist.votes.files import Files, as_files, identify_files, is_path
 from shortlist.votes.libraries import compute, duckdb, find_library, has_columns, pa, pl
 from shortlist.votes.places import STDIN
 from shortlist.votes.queries import Query, list_sources, list_texts, reads_from
-from shortlist.votes.source import Choose, Header, Origin, Request
+from shortlist.votes.source import Header, Origin, Request
 from shortlist.votes.values import DIGITS, Family, find_family, write_exact
 
 NAME = "the domain"
@@ -141,37 +141,30 @@ def _refuse(fault: str, otherwise: str = "or another source of items") -> Parame
     )
 
 
-def make_chooser(column: str | None, request: Request) -> Choose:
+def choose_item(header: Header, column: str | None, request: Request) -> dict[str, str]:
     """Choose the column that was named, else the one called like the votes' column of items, else the only one.
 
     The only column of a CSV file is not enough: its first line is an item if the file has no header. A table of votes
     is no catalogue, wherever it was copied to.
     """
-    item = request.item
-
-    def choose(header: Header) -> list[str]:
-        if column in (None, item) and is_table_of_votes(header, request):
-            raise _refuse(
-                f"it has a column {request.other!r}, like the votes, so it looks like a table of votes",
-                "or, if it is such a list, its column of items alone",
-            )
-        if column is not None:
-            return header.take([column], where=NAME)
-        if item in header.columns:
-            return header.take([item], where=NAME)
-        listed = header.origin is not Origin.FIRST_LINE
-        if len(header.columns) == 1 and listed:
-            return list(header.columns)
-        near = [] if header.origin is Origin.ANSWER else header.find_nearest(item)[:1]
-        raise DataError(
-            f"the domain must have a column {item!r}" + (", or one column only" if listed else ""),
-            f"{header.describe()}",
-            hint=f"name the column of items with `domain_column{f'={near[0]!r}' if near else ''}`"
-            + ("" if listed else "; if the first line is an item and no header, pass `domain.Files.header=False`")
-            + "; or is `item` misspelt?",
+    item, listed = request.item, header.origin is not Origin.FIRST_LINE
+    if column in (None, item) and is_table_of_votes(header, request):
+        raise _refuse(
+            f"it has a column {request.other!r}, like the votes, so it looks like a table of votes",
+            "or, if it is such a list, its column of items alone",
         )
-
-    return choose
+    if column is None and item not in header.columns:
+        if not listed or len(header.columns) != 1:
+            near = [] if header.origin is Origin.ANSWER else header.find_nearest(item)[:1]
+            raise DataError(
+                f"the domain must have a column {item!r}" + (", or one column only" if listed else ""),
+                f"{header.describe()}",
+                hint=f"name the column of items with `domain_column{f'={near[0]!r}' if near else ''}`"
+                + ("" if listed else "; if the first line is an item and no header, pass `domain.Files.header=False`")
+                + "; or is `item` misspelt?",
+            )
+        (column,) = header.columns
+    return header.take({"item": item if column is None else column}, where=NAME)
 
 
 def is_table_of_votes(header: Header, request: Request) -> bool:

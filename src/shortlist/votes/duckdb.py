@@ -45,7 +45,6 @@ from shortlist.votes.source import (
     TypedRows,
     check_counts,
     make_tally,
-    name_roles,
     scatter_counts,
 )
 from shortlist.votes.times import MOMENTS, MomentLookup
@@ -56,7 +55,6 @@ from shortlist.votes.values import (
     choose_exact_type,
     find_family,
     is_missing,
-    is_plain,
     read_count,
     read_weight,
     write_exact,
@@ -137,15 +135,17 @@ class Workspace:
     def open_table(self, table: Table, request: Request | None = None, *, checked: bool = False) -> TypedRows:
         """Open a table as a relation. Without a request, its columns have types."""
         connection = self.connection
-        columns = list(_choose_columns(table.kinds, request, checked))
+        columns, places = list(_choose_columns(table.kinds, request, checked)), list(table.kinds)
         schema = pa.schema([(name, kind) for name, kind, _, _ in columns])
         batches = (
-            pa.RecordBatch.from_arrays([write(batch[place]) for _, _, write, place in columns], schema=schema)
+            pa.RecordBatch.from_arrays(
+                [write(batch[places.index(role)]) for _, _, write, role in columns], schema=schema
+            )
             for batch in table.batches
         )
-        named = zip(name_roles(table.kinds), table.kinds, strict=True)
-        types = {role: (choose_exact_type(kind), find_family(kind)) for role, kind in named if kind is not None}
-        if None not in table.kinds:
+        known = {role: kind for role, kind in table.kinds.items() if kind is not None}
+        types = {role: (choose_exact_type(kind), find_family(kind)) for role, kind in known.items()}
+        if len(known) == len(places):
             relation = connection.from_arrow(pa.RecordBatchReader.from_batches(schema, batches))
             return TypedRows.of(relation, types)
         # In this thread, because an engine may answer no other, and to a table, which spills.
@@ -314,11 +314,11 @@ def match_rows(views: Views, rows: TypedRows, request: Request) -> tuple[Any, Fa
 
 def leave_out_misfits(rows: TypedRows, request: Request) -> TypedRows:
     """The rows of one file with gaps in place of the columns of which no value can count, by their types."""
-    columns, public = dict(rows.columns), dict(request.match())
+    columns, public = dict(rows.columns), request.public
     for role, column in rows.columns.items():
         family = column.family
         misfit = role in public and family is not None and not can_match(public[role].family, family)
-        misfit |= role in request.moments and family not in (None, *MOMENTS)
+        misfit |= role == "moment" and family not in (None, *MOMENTS)
         misfit |= role == "item" and request.domain is None and family == Family.OTHER
         misfit |= role == "other" and not request.counted and _NEVER_PERSONS.search(column.kind) is not None
         if misfit:
@@ -485,13 +485,10 @@ _PERSONS_AS_TEXT = re.compile(r"JSON|U?HUGEINT|BIGNUM|BIT|TIME WITH TIME ZONE|EN
 
 
 def take_plain_columns(relation: Any) -> Any:
-    """Take columns under names of ours, without collation, and items in a type that Arrow has.
-
-    They are taken by position, because DuckDB takes two names that differ in case for one.
-    """
+    """Take columns, which are called by their roles, without collation, and items in a type that Arrow has."""
     taken = []
-    for place, (role, kind) in enumerate(zip(name_roles(relation.types), map(str, relation.types), strict=True), 1):
-        column, as_text = f"#{place}", _PERSONS_AS_TEXT if role == "other" else _TEXT_IN_ARROW
+    for role, kind in zip(relation.columns, map(str, relation.types), strict=True):
+        column, as_text = role, _PERSONS_AS_TEXT if role == "other" else _TEXT_IN_ARROW
         if role != "other" and _NEVER_ITEMS.fullmatch(kind):
             column = "CAST(NULL AS STRUCT(nothing INTEGER))"
         elif role != "other" and kind == "HUGEINT":
@@ -509,12 +506,13 @@ def take_plain_columns(relation: Any) -> Any:
 
 def _describe_relation(plain: Any) -> Description:
     """Describe a relation of `item`, `other` and further columns by its types. A column of gaps has no family."""
-    names, is_null = [name for name in plain.columns if name != "other"], pa.types.is_null
+    names = [name for name in plain.columns if name != "other"]
     found = plain.project(", ".join(names)).limit(0).to_arrow_table().schema
-    kinds = {field.name: None if is_null(field.type) else field.type for field in found}
-    persons = not any(_NEVER_PERSONS.search(str(kind)) for kind in plain.types[1:2])
-    types = {role: (kind, find_family(kind)) for role, kind in kinds.items() if kind is not None}
-    return Description(kinds=kinds, plain=persons, held=TypedRows.of(plain, types))
+    described = Description.of({field.name: field.type for field in found}, None)
+    types = {role: (kind, find_family(kind)) for role, kind in described.kinds.items() if kind is not None}
+    kinds = dict(zip(plain.columns, map(str, plain.types), strict=True))
+    persons = _NEVER_PERSONS.search(kinds.get("other", "")) is None
+    return replace(described, plain=persons, held=TypedRows.of(plain, types))
 
 
 # Files, queries and relations
@@ -530,9 +528,9 @@ class DuckDBSource(Source):
         self._take = take
 
     def describe(self, choose: Choose) -> Description:
-        """Describe the columns, which are bound and not read. Of a single one, different values are enough."""
+        """Describe the columns, which are bound and not read. Of items alone, different values are enough."""
         plain = take_plain_columns(self._take(choose))
-        return _describe_relation(plain if len(plain.columns) > 1 else plain.distinct())
+        return _describe_relation(plain.distinct() if plain.columns == ["item"] else plain)
 
     def open(self, described: Description) -> Table:
         """Read the columns to memory."""
@@ -565,8 +563,7 @@ class FileSource(DuckDBSource):
         opened: OpenedFiles = self._take(choose)
         self._given = self._workspace.connection
         if opened.text:
-            kinds = dict.fromkeys(name_roles(opened.chosen), pa.string())
-            return Description(kinds=kinds, held=opened)
+            return Description(kinds=dict.fromkeys(opened.chosen, pa.string()), held=opened)
         parts: list[Description] = opened.read(lambda *given: list(map(_describe_part, given)))
         # A column of gaps may be one of floats: nothing is refused by them.
         first, *further = (
@@ -585,9 +582,9 @@ class FileSource(DuckDBSource):
         if len(tables) == 1:
             return tables[0]
         first, *others = (table.kinds for table in tables)
-        kinds = tuple(kind if {kind}.issuperset(more) else None for kind, *more in zip(first, *others, strict=True))
+        kinds = {role: kind if all(kind == each[role] for each in others) else None for role, kind in first.items()}
         batches = (
-            tuple(column if kind else column.to_pylist() for kind, column in zip(kinds, batch, strict=True))
+            tuple(column if kind else column.to_pylist() for kind, column in zip(kinds.values(), batch, strict=True))
             for table in tables
             for batch in table.batches
         )
@@ -610,7 +607,7 @@ class FileSource(DuckDBSource):
 def _describe_part(given: Any) -> Description:
     """Describe some files of one table, whose columns have the same types."""
     if isinstance(given, Table):
-        return describe_types(given.kinds, given)
+        return Description.of(given.kinds, given)
     return _describe_relation(take_plain_columns(given))
 
 
@@ -662,9 +659,8 @@ def _ask(connection: Any, sql: str) -> Any:
 def _take_columns(relation: Any, choose: Choose, *, origin: Origin) -> Any:
     """The chosen columns by position, because DuckDB takes two names that differ in case for one."""
     found = list(relation.columns)
-    return relation.project(
-        ", ".join(f"#{found.index(each) + 1}" for each in choose(Header(columns=found, origin=origin)))
-    )
+    chosen = choose(Header(columns=found, origin=origin))
+    return relation.project(", ".join(f"#{found.index(column) + 1} AS {role}" for role, column in chosen.items()))
 
 
 def _open_stream(relation: Any) -> Any:
@@ -674,13 +670,6 @@ def _open_stream(relation: Any) -> Any:
 
 
 # Batches of Arrow
-
-
-def describe_types(types: Any, held: Any) -> Description:
-    """Describe columns by their Arrow types. A column of gaps has no family."""
-    is_null, types = pa.types.is_null, list(types)
-    kinds = {role: None if is_null(kind) else kind for role, kind in zip(name_roles(types), types, strict=True)}
-    return Description(kinds=kinds, plain=all(map(is_plain, types[1:2])), held=held)
 
 
 class ArrowSource(Source):
@@ -694,14 +683,14 @@ class ArrowSource(Source):
         if not isinstance(table, pa.Table | datasets.Dataset):
             table = pa.RecordBatchReader.from_stream(table)
         chosen = choose(Header(columns=table.schema.names))
-        return describe_types([table.schema.field(name).type for name in chosen], (table, chosen))
+        kinds = {role: table.schema.field(name).type for role, name in chosen.items()}
+        return Description.of(kinds, (table, kinds, list(chosen.values())))
 
     def open(self, described: Description) -> Table:
         """Read the columns."""
-        table, chosen = described.held
+        table, kinds, chosen = described.held
         batches = table.scanner(columns=list(dict.fromkeys(chosen))) if hasattr(table, "scanner") else table
         batches = batches.to_reader() if hasattr(batches, "to_reader") else batches
-        kinds = tuple(table.schema.field(name).type for name in chosen)
         return Table(kinds=kinds, batches=(tuple(map(batch.column, chosen)) for batch in batches))
 
 
@@ -719,48 +708,44 @@ Write = Callable[[Any], Any]
 
 
 def _choose_columns(
-    kinds: tuple[Any, ...], request: Request | None, checked: bool
-) -> Iterable[tuple[str, Any, Write, int]]:
+    kinds: Mapping[str, Any], request: Request | None, checked: bool
+) -> Iterable[tuple[str, Any, Write, str]]:
     """The columns of a relation: each with its name, its type, how it is written, and from which column.
 
     A column with a type is brought to one that DuckDB holds without loss. Of any other column, each item is looked up
     or written as bytes, and each person, value by value, so that no value can cause an error. Then a cap needs the
     texts that order votes, in columns of their own. A check needs the texts of items, and persons as counts.
     """
-    (item, other, *_) = kinds
     readers: dict[str, Callable[[Any], Any]] = {}
     if request is not None:
-        readers |= {role: Lookup(public).find for role, public in request.match()}
-        readers |= {role: MomentLookup(span).find for role, span in request.moments.items()}
-        readers |= {role: partial(read_weight, largest=largest) for role, largest in request.weights.items()}
-    for place, (name, kind) in enumerate(zip(name_roles(kinds), kinds, strict=True)):
-        if name == "other":
-            continue
-        if kind is not None:
-            yield name, choose_exact_type(kind), _write_items, place
-        elif name in readers:
-            yield name, *_write_each(pa.int64(), readers[name]), place
-        else:
-            yield name, *_write_each(pa.large_binary(), write_item), place
-    if other in (pa.time64("ns"), pa.date64()):
-        # DuckDB has days and microseconds, and persons who differ by less are different persons.
-        yield "other", pa.int64(), lambda column: column.cast(pa.int64()), 1
-    elif other is not None:
-        yield "other", choose_exact_type(other), partial(write_exact, safe=False), 1
-    elif request is not None and request.counted:
-        yield "other", *_write_each(pa.int64(), _read_count), 1
-    else:
-        yield "other", *_write_each(pa.large_binary(), _write_person), 1
+        readers |= {role: Lookup(public).find for role, public in request.public.items()}
+        readers |= {} if request.span is None else {"moment": MomentLookup(request.span).find}
+        readers |= {"weight": partial(read_weight, largest=request.max_weight)}
     limited = request is not None and request.needs_pairs and not checked
     texts = _write_each(pa.large_binary(), lambda value: write_text(value).encode())
-    if limited and other is None:
-        yield "other_text", *texts, 1
-    if limited and item is None and "item" not in readers:
-        yield "item_text", *texts, 0
-    if checked and item is None:
-        yield "item_written", *_write_each(pa.string(), _write_shown), 0
-    if checked and other is None:
-        yield "other_count", *_write_each(pa.int64(), read_count), 1
+    for role, kind in kinds.items():
+        if role == "other":
+            if kind in (pa.time64("ns"), pa.date64()):
+                # DuckDB has days and microseconds, and persons who differ by less are different persons.
+                yield role, pa.int64(), lambda column: column.cast(pa.int64()), role
+            elif kind is not None:
+                yield role, choose_exact_type(kind), partial(write_exact, safe=False), role
+            elif request is not None and request.counted:
+                yield role, *_write_each(pa.int64(), _read_count), role
+            else:
+                yield role, *_write_each(pa.large_binary(), _write_person), role
+        elif kind is not None:
+            yield role, choose_exact_type(kind), _write_items, role
+        elif role in readers:
+            yield role, *_write_each(pa.int64(), readers[role]), role
+        else:
+            yield role, *_write_each(pa.large_binary(), write_item), role
+        if limited and kind is None and (role == "other" or (role == "item" and role not in readers)):
+            yield f"{role}_text", *texts, role
+    if checked and kinds["item"] is None:
+        yield "item_written", *_write_each(pa.string(), _write_shown), "item"
+    if checked and kinds["other"] is None:
+        yield "other_count", *_write_each(pa.int64(), read_count), "other"
 
 
 def _write_each(kind: Any, write: Callable[[Any], Any]) -> tuple[Any, Write]:

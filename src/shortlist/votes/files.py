@@ -28,7 +28,7 @@ from shortlist.privacy.numbers import quote
 from shortlist.votes.failures import register_engine, translate_errors
 from shortlist.votes.libraries import duckdb, pa
 from shortlist.votes.places import COMPRESSED, EXTENSIONS, FORMATS, STDIN, Kind, Place, find_files
-from shortlist.votes.queries import quote_name, quote_text
+from shortlist.votes.queries import quote_text
 from shortlist.votes.source import VOTES, Choose, Header, Origin
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def identify_files(given: Any) -> dict[Any, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """One file as it is found: the path to read, how it is packed, and its chosen columns.
+    """One file as it is found: the path to read, how it is packed, and its chosen columns by their roles.
 
     Files of one `layout` are read together: the delimiter and the names of a CSV file. Files whose columns have the
     same `types` are one relation, or one table of Arrow types if DuckDB does not hold all of their values. A column
@@ -167,7 +167,7 @@ class Part:
     path: str
     compression: str = "uncompressed"
     empty: bool = False
-    chosen: tuple[str, ...] = ()
+    chosen: Mapping[str, str] = field(default_factory=dict)
     layout: tuple[Any, ...] = ()
     types: tuple[Any, ...] = ()
     by_arrow: bool = False
@@ -195,7 +195,10 @@ class OpenedFiles(ABC):
             self.chosen = self._parts[0].chosen if self._parts else choose(NO_HEADER)
 
     def read(self, use: Callable[..., _R]) -> _R:
-        """Use the chosen columns: a relation or a table for all files of some types. Refuse files that changed."""
+        """Use the chosen columns: a relation or a table for all files of some types. Refuse files that changed.
+
+        Columns are called by their roles.
+        """
         hint = "is every file complete, and are all its rows alike?"
         with self._explain_failures(hint), register_engine(self._connection.interrupt):
             try:
@@ -238,7 +241,7 @@ class OpenedFiles(ABC):
 
         Files that are all empty do not say which columns they have.
         """
-        nothing = f"SELECT {', '.join(f'NULL::VARCHAR AS {quote_name(each)}' for each in self.chosen)} WHERE false"
+        nothing = f"SELECT {', '.join(f'NULL::VARCHAR AS {role}' for role in self.chosen)} WHERE false"
         alike: dict[Any, list[list[Part]]] = defaultdict(list)
         for group in self._group(self._parts):
             alike[group[0].types].append(group)
@@ -258,7 +261,8 @@ class OpenedFiles(ABC):
                 self._copies[part.path] = part if in_place else self._unpack(part, plain)
             found = self._copies[part.path]
             if not found.empty:
-                alike[part.chosen, part.layout, part.types, part.place.keys, found.compression].append(found)
+                chosen = tuple(part.chosen.items())
+                alike[chosen, part.layout, part.types, part.place.keys, found.compression].append(found)
         return list(alike.values())
 
     @contextmanager

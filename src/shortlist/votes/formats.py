@@ -95,19 +95,19 @@ class _JsonFiles(OpenedFiles):
                 names = self._connection.sql(f"SELECT * FROM {_read_json(group)}, union_by_name = true) LIMIT 0")
                 found.update(dict.fromkeys(names.columns))
             chosen = self._choose(Header(columns=list(found), origin=Origin.KEYS))
-        return [replace(part, chosen=tuple(chosen)) for part in parts]
+        return [replace(part, chosen=chosen) for part in parts]
 
     def _write_query(self, like: Part, parts: Sequence[Part]) -> str:
-        declared = [each for each in like.chosen if each not in like.place.keys]
-        types = ", ".join(f"{quote_text(each)}: 'JSON'" for each in declared)
-        # The first column holds items, and larger floats stand for several whole numbers.
-        largest = {like.chosen[0]: "9007199254740991"}
-        columns = ", ".join(
-            f"{_read_json_value(quote_name(each), largest.get(each, '1e38'))} AS {quote_name(each)}"
+        declared = [each for each in like.chosen.values() if each not in like.place.keys]
+        types = ", ".join(f"{quote_text(each)}: 'JSON'" for each in dict.fromkeys(declared))
+        # Larger floats stand for several whole numbers, which matters where they are items.
+        values = {
+            role: _read_json_value(quote_name(each), "9007199254740991" if role == "item" else "1e38")
             if each in declared
             else quote_name(each)
-            for each in like.chosen
-        )
+            for role, each in like.chosen.items()
+        }
+        columns = ", ".join(f"{value} AS {role}" for role, value in values.items())
         return f"SELECT {columns} FROM {_read_json(parts)}, ignore_errors = {self._tolerant}, columns = {{{types}}})"
 
 
@@ -159,9 +159,9 @@ class _CsvFiles(OpenedFiles):
             chosen = self._choose(self._make_header(part, names if self._names_inside else POSITIONS))
             if not self._names_inside:
                 # If all rows are as long as the first, DuckDB reads the file in place; otherwise see `_repair`.
-                width = _count_needed(chosen, part)
+                width = _count_needed(chosen.values(), part)
                 names = POSITIONS[: len(names) if width <= len(names) <= len(POSITIONS) else width]
-            described.append(replace(part, chosen=tuple(chosen), layout=(delimiter, names)))
+            described.append(replace(part, chosen=chosen, layout=(delimiter, names)))
         return described
 
     def _find_columns(self, part: Part) -> tuple[str, tuple[str, ...]]:
@@ -214,8 +214,8 @@ class _CsvFiles(OpenedFiles):
         # DuckDB tells names apart by more than case, and a name with a stroke is never that of a folder.
         types = ", ".join(f"'/{index}': 'VARCHAR'" for index in range(len(names)))
         columns = ", ".join(
-            f"{quote_name(each) if each in keys else quote_name(f'/{names.index(each)}')} AS {quote_name(each)}"
-            for each in like.chosen
+            f"{quote_name(each if each in keys else f'/{names.index(each)}')} AS {role}"
+            for role, each in like.chosen.items()
         )
         return (
             f"SELECT {columns} FROM read_csv({list_paths(parts)}, auto_detect = false, parallel = {self._parallel}, "
@@ -233,7 +233,7 @@ class _CsvFiles(OpenedFiles):
             return False
         for part in self._parts:
             delimiter, names = part.layout
-            width = len(names) if self._names_inside else _count_needed(part.chosen, part)
+            width = len(names) if self._names_inside else _count_needed(part.chosen.values(), part)
             found = self._copies[part.path]
             if found.empty:
                 continue

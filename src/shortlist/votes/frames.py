@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from shortlist.votes.dialects import SPARK, Column
-from shortlist.votes.duckdb import Workspace, describe_types, keep_groups, list_columns, open_duckdb_query
+from shortlist.votes.duckdb import Workspace, keep_groups, list_columns, open_duckdb_query
 from shortlist.votes.failures import translate_errors
 from shortlist.votes.libraries import import_optional, pa, pl
 from shortlist.votes.matching import make_key_table
@@ -31,7 +31,6 @@ from shortlist.votes.source import (
     Table,
     Tally,
     make_tally,
-    name_roles,
     scatter_counts,
 )
 from shortlist.votes.values import DIGITS, Family, choose_exact_type
@@ -54,7 +53,7 @@ class PolarsSource(ColumnsSource):
         lazy = self._given.lazy()
         found, kinds = lazy.collect_schema().names(), lazy.collect_schema().dtypes()
         chosen, taken = choose(Header(columns=found)), []
-        for column, role in zip(chosen, name_roles(chosen), strict=True):
+        for role, column in chosen.items():
             # By position: `*` and names between ^ and $ stand for several columns.
             place = found.index(column)
             taken.append(_make_plain(pl.selectors.by_index(place).as_expr(), kinds[place], role).alias(role))
@@ -62,13 +61,14 @@ class PolarsSource(ColumnsSource):
         if pl.Object in lazy.collect_schema().dtypes():
             return Description(held=lazy)
         schema = pl.DataFrame(schema=lazy.collect_schema()).to_arrow().schema
-        return describe_types(schema.types, lazy if len(chosen) > 1 else lazy.unique())
+        types = {field.name: field.type for field in schema}
+        return Description.of(types, lazy.unique() if list(chosen) == ["item"] else lazy)
 
     def open(self, described: Description) -> Table:
         """Read the columns."""
         collected = described.held.collect(engine="streaming")
         if pl.Object in collected.dtypes:
-            return super().open(Description(held=collected.get_columns()))
+            return super().open(Description(held=collected.to_dict()))
         return Table.of(collected.to_arrow())
 
     def count(self, described: Description, request: Request) -> Tally | FamilyTally:
@@ -93,7 +93,7 @@ class PolarsSource(ColumnsSource):
         if domain is not None:
             return LocalTally(domain, scatter_counts(counted["item"], counted["votes"], d=domain.d))
         groups = self._workspace.open_table(Table.of(counted.to_arrow()))
-        return keep_groups(self._workspace, groups.relation.project("item, other AS votes"), family, request)
+        return keep_groups(self._workspace, groups.relation, family, request)
 
 
 def _make_plain(column: Any, kind: Any, role: str) -> Any:
@@ -139,8 +139,9 @@ class IbisSource(Source):
     def describe(self, choose: Choose) -> Description:
         """Describe the columns by the schema."""
         chosen = choose(Header(columns=list(self._given.columns)))
-        plain = self._given.select(**dict(zip(name_roles(chosen), map(self._given.__getitem__, chosen), strict=True)))
-        return describe_types(plain.schema().to_pyarrow().types, plain if len(chosen) > 1 else plain.distinct())
+        plain = self._given.select(**{role: self._given[column] for role, column in chosen.items()})
+        types = {field.name: field.type for field in plain.schema().to_pyarrow()}
+        return Description.of(types, plain.distinct() if list(chosen) == ["item"] else plain)
 
     def open(self, described: Description) -> Table:
         """Read the columns."""
@@ -190,13 +191,13 @@ class SparkSource(Source):
         chosen = choose(Header(columns=found))
         numbered = self._given.toDF(*map(str, range(len(found))))
         kinds, taken = dict(numbered.dtypes), []
-        for column, role in zip(chosen, name_roles(chosen), strict=True):
+        for role, column in chosen.items():
             place = str(found.index(column))
             text = kinds[place].startswith(("string", "char", "varchar"))
             taken.append(f"`{place}` {'COLLATE UTF8_BINARY ' if text else ''}AS {role}")
         plain = numbered.selectExpr(*taken)
-        persons = not any(kind.startswith(_NEVER_PERSONS) for _, kind in plain.dtypes[1:2])
-        held = plain if len(chosen) > 1 else plain.distinct()
+        persons = not dict(plain.dtypes).get("other", "").startswith(_NEVER_PERSONS)
+        held = plain.distinct() if list(chosen) == ["item"] else plain
         types = {field.name: _find_arrow_type(field.dataType) for field in plain.schema.fields}
         return Description(kinds=types, plain=persons, held=held)
 

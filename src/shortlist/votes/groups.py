@@ -6,7 +6,7 @@ them by the same rules. Like the domain, groups are read before the votes, and n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,11 +17,11 @@ from shortlist.errors import DataError, ParameterError
 from shortlist.periods import Period
 from shortlist.votes.domain import Domain, encode_items, find_fault, is_table_of_votes
 from shortlist.votes.libraries import pa
-from shortlist.votes.source import Header, Origin, Request, name_group_columns
+from shortlist.votes.source import Header, Origin, Request, name_groups
 from shortlist.votes.values import is_missing, read_count
 
 GROUPS = "the groups"
-_PEOPLE = "people"
+PEOPLE = "people"
 """The column of a list of groups that says how many people each group has, where that is public."""
 _FROM_VOTES = (
     "If the list came from the votes, a group of one person would be listed if and only if that person is in the "
@@ -70,10 +70,9 @@ class Groups:
 
     def make_table(self) -> Any:
         """The Arrow table of the numbers of values, of the listed group that they make, and of its first group."""
-        numbers = dict(zip(name_group_columns(len(self.columns)), self.codes.T, strict=True))
         listed = np.arange(len(self.codes))
-        columns = {**numbers, "group_number": listed, "first_number": listed * self.width}
-        return pa.table(columns)
+        numbers = {"group_number": listed, "first_number": listed * self.width}
+        return pa.table({**name_groups(self.codes.T), **numbers})
 
     def make_cell_table(self) -> Any:
         """The Arrow table of the rows of each listed group, with their places in it; None if groups have all rows."""
@@ -96,18 +95,17 @@ ALL = Groups(columns=(), codes=np.zeros((1, 0), dtype=np.int64))
 """The only group, where groups differ by their periods alone."""
 
 
-def number_groups(columns: Sequence[Any], people: Sequence[Any] | None = None) -> Groups:
+def number_groups(columns: Sequence[Any], people: Any = None) -> Groups:
     """Number the groups of a list, in its order; the first row of a group counts, and rows with gaps do not.
 
     >>> import pyarrow as pa
     >>> number_groups([pa.array(["b", "a", None, "b"]), pa.array([1, 2, 3, 1])]).names
     (('b', 1), ('a', 2))
     """
-    values, codes = zip(*(encode_items(column, noun="value", of="groups") for column in columns), strict=True)
-    table = np.stack(codes, axis=1)
+    values, table = _encode(columns)
     rows = np.flatnonzero((table >= 0).all(axis=1))
     rows = rows[_number_rows(table[rows])[0]]
-    known = None if people is None else tuple(_read_people(people[row]) for row in rows.tolist())
+    known = None if people is None else tuple(map(_read_people, people.take(pa.array(rows)).to_pylist()))
     return Groups(columns=values, codes=table[rows], people=known)
 
 
@@ -120,13 +118,19 @@ def number_cells(items: Any, columns: Sequence[Any]) -> tuple[Domain, Groups]:
     ((('de',), ('at',)), array([2, 1]))
     """
     domain, rows = encode_items(items)
-    values, codes = zip(*(encode_items(column, noun="value", of="groups") for column in columns), strict=True)
-    table = np.stack([*codes, rows], axis=1)
+    values, codes = _encode(columns)
+    table = np.column_stack([codes, rows])
     table = table[(table >= 0).all(axis=1)]
     first, numbers = _number_rows(table[:, :-1])
     cells = np.unique(numbers * domain.d + table[:, -1])
     starts = np.searchsorted(cells, np.arange(len(first) + 1) * domain.d)
     return domain, Groups(columns=values, codes=table[first, :-1], starts=starts, items=cells % domain.d)
+
+
+def _encode(columns: Sequence[Any]) -> tuple[tuple[Domain, ...], IntArray]:
+    """The different values of each column, and the table of their numbers."""
+    values, codes = zip(*(encode_items(column, noun="value", of="groups") for column in columns), strict=True)
+    return values, np.stack(codes, axis=1)
 
 
 def _number_rows(codes: IntArray) -> tuple[IntArray, IntArray]:
@@ -145,7 +149,7 @@ def _number_rows(codes: IntArray) -> tuple[IntArray, IntArray]:
 def _read_people(value: Any) -> int | None:
     found = None if is_missing(value) else read_count(value)
     if found is None and not is_missing(value):
-        raise DataError(f"column {_PEOPLE!r} of the groups must hold whole numbers", "others were found")
+        raise DataError(f"column {PEOPLE!r} of the groups must hold whole numbers", "others were found")
     return found
 
 
@@ -167,36 +171,20 @@ def _refuse(fault: str) -> ParameterError:
     )
 
 
-class GroupReader:
-    """Chooses and reads the columns of groups, and that of their people if there is one."""
-
-    def __init__(self, request: Request) -> None:
-        self._request, self._has_people = request, False
-
-    def choose(self, header: Header) -> list[str]:
-        """Choose the columns."""
-        request = self._request
-        if is_table_of_votes(header, replace(request, item=request.by[0])):
-            raise _refuse(f"it has a column {request.other!r}, like the votes, so it looks like a table of votes")
-        chosen = header.take(request.by, where=GROUPS)
-        self._has_people = _PEOPLE in header.columns and _PEOPLE not in chosen and header.origin is not Origin.UNKNOWN
-        # Of a single column, a source may tell the different values only, in any order.
-        return [*chosen, *(header.take([_PEOPLE], where=GROUPS) if self._has_people else chosen[:1])]
-
-    def read(self, chosen: Sequence[Any]) -> Groups:
-        """Read the chosen columns, which are Arrow arrays."""
-        *columns, people = chosen
-        return number_groups(columns, people.to_pylist() if self._has_people else None)
+def choose_groups(header: Header, request: Request) -> dict[str, str]:
+    """Choose the columns of groups, and that of their people if there is one."""
+    if is_table_of_votes(header, replace(request, item=request.by[0])):
+        raise _refuse(f"it has a column {request.other!r}, like the votes, so it looks like a table of votes")
+    known = PEOPLE in header.columns and PEOPLE not in request.by and header.origin is not Origin.UNKNOWN
+    return header.take(name_groups(request.by) | ({PEOPLE: PEOPLE} if known else {}), where=GROUPS)
 
 
-def make_columns(groups: Any, by: Sequence[str]) -> dict[str, Any] | None:
-    """Make columns of a list of values, or of tuples of them; None if it is no list.
+def make_columns(groups: Iterable[Any], by: Sequence[str]) -> dict[str, Any]:
+    """Make columns of a list of values, or of tuples of them.
 
     >>> make_columns([("de", 1), ("at", 2)], ["country", "week"])
     {'country': ['de', 'at'], 'week': [1, 2]}
     """
-    if not isinstance(groups, Iterable) or isinstance(groups, str | bytes | Mapping):
-        return None
     if len(by) == 1 and not isinstance(groups, list | tuple):
         return {by[0]: groups}
     rows = [row if isinstance(row, list | tuple) else (row,) for row in groups]

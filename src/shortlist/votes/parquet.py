@@ -42,7 +42,7 @@ class ParquetFiles(OpenedFiles):
             file = Path(part.place.label) if len(parts) > 1 else None
             chosen = self._choose(Header(columns=opened.columns, origin=Origin.SCHEMA, file=file))
             types = dict(zip(opened.columns, map(str, opened.types), strict=True))
-            for column in () if self._tolerant else chosen:
+            for column in () if self._tolerant else chosen.values():
                 (kind,) = opened.project(quote_name(column)).to_arrow_table().schema.types
                 family = find_family(kind)
                 known, before = first.setdefault(column, (family, part))
@@ -53,16 +53,20 @@ class ParquetFiles(OpenedFiles):
                         hint="write the files with one type, or cast the column in a query",
                     )
             folders = dict(each.split("=", 1) for each in part.place.partitions)
-            constants = {column: pa.scalar(unquote(folders[column])) for column in chosen if column in folders}
+            named = [column for column in chosen.values() if column in folders]
+            constants = {column: pa.scalar(unquote(folders[column])) for column in named}
             described.append(_choose_reader(replace(part, constants=constants), chosen, types))
         return described
 
     def _open(self, groups: Sequence[Sequence[Part]]) -> Any:
         first = groups[0][0]
-        return Table(kinds=first.types, batches=_read_batches(groups)) if first.by_arrow else super()._open(groups)
+        if not first.by_arrow:
+            return super()._open(groups)
+        return Table(kinds=dict(zip(first.chosen, first.types, strict=True)), batches=_read_batches(groups))
 
     def _write_query(self, like: Part, parts: Sequence[Part]) -> str:
-        return f"SELECT {', '.join(map(quote_name, like.chosen))} FROM {_read_parquet(parts)}"
+        columns = ", ".join(f"{quote_name(column)} AS {role}" for role, column in like.chosen.items())
+        return f"SELECT {columns} FROM {_read_parquet(parts)}"
 
 
 def _read_parquet(parts: Sequence[Part], folders: bool = True) -> str:
@@ -70,19 +74,20 @@ def _read_parquet(parts: Sequence[Part], folders: bool = True) -> str:
     return f"read_parquet({list_paths(parts)}, {named})"
 
 
-def _choose_reader(part: Part, chosen: Sequence[str], types: Mapping[str, str]) -> Part:
+def _choose_reader(part: Part, chosen: Mapping[str, str], types: Mapping[str, str]) -> Part:
     """Read a file by DuckDB, given the types that it sees there, or by Arrow if it fails on some of their values.
 
     DuckDB has no times of day that are negative, and reads milliseconds as microseconds, of which it has fewer.
     """
-    part = replace(part, chosen=tuple(chosen), types=tuple(types[each] for each in chosen))
+    columns = chosen.values()
+    part = replace(part, chosen=chosen, types=tuple(types[each] for each in columns))
     if part.place.kind is Kind.REMOTE or not any(kind.startswith("TIME") for kind in part.types):
         return part
     schema = datasets.dataset(part.path, format="parquet").schema
     constants = part.constants
-    if not set(chosen) <= {*schema.names, *constants}:  # DuckDB has another name for a column
+    if not set(columns) <= {*schema.names, *constants}:  # DuckDB has another name for a column
         return part
-    kinds = tuple(constants[each].type if each in constants else schema.field(each).type for each in chosen)
+    kinds = tuple(constants[each].type if each in constants else schema.field(each).type for each in columns)
     if any(pa.types.is_time(kind) or (pa.types.is_timestamp(kind) and kind.unit == "ms") for kind in kinds):
         return replace(part, types=kinds, by_arrow=True)
     return part
@@ -90,10 +95,10 @@ def _choose_reader(part: Part, chosen: Sequence[str], types: Mapping[str, str]) 
 
 def _read_batches(groups: Sequence[Sequence[Part]]) -> Generator[tuple[Any, ...], None, None]:
     for part in chain.from_iterable(groups):
-        names = list(dict.fromkeys(each for each in part.chosen if each not in part.constants))
+        columns, constants = part.chosen.values(), part.constants
+        names = list(dict.fromkeys(each for each in columns if each not in constants))
         for batch in datasets.dataset(part.path, format="parquet").to_batches(columns=names):
-            rows = len(batch)
-            yield tuple(batch[each] if each in names else pa.repeat(part.constants[each], rows) for each in part.chosen)
+            yield tuple(batch[each] if each in names else pa.repeat(constants[each], len(batch)) for each in columns)
 
 
 class DatasetFiles(ParquetFiles):
@@ -112,7 +117,7 @@ class DatasetFiles(ParquetFiles):
         for part in parts:
             opened = self._connection.sql(f"SELECT * FROM {_read_parquet([part], folders=False)} LIMIT 0")
             types, constants = dict(zip(opened.columns, map(str, opened.types), strict=True)), {}
-            for column in chosen:
+            for column in chosen.values():
                 if column in named[part.path] or column not in types:
                     kind = schema.field(column).type
                     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
@@ -126,7 +131,10 @@ class DatasetFiles(ParquetFiles):
         for column, constant in like.constants.items():
             table[column] = pa.array([part.constants[column].as_py() for part in parts], constant.type)
         self._connection.register(constants := invent_name(), pa.table(table))
-        columns = ", ".join(f"{'c' if each in like.constants else 'f'}.{quote_name(each)}" for each in like.chosen)
+        columns = ", ".join(
+            f"{'c' if column in like.constants else 'f'}.{quote_name(column)} AS {role}"
+            for role, column in like.chosen.items()
+        )
         files = _read_parquet(parts, folders=False)
         return f"SELECT {columns} FROM {files} AS f JOIN {constants} AS c USING ({quote_name(_PATH)})"
 

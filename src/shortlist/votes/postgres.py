@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import os
 import weakref
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -35,7 +35,6 @@ from shortlist.votes.source import (
     Table,
     Tally,
     make_tally,
-    name_roles,
 )
 from shortlist.votes.values import DIGITS, NUMBERS, Family, find_family
 
@@ -53,23 +52,23 @@ class PostgresSource(Source):
         """Make a view of the query, describe its columns, and forget it."""
         with closing(Session(self._given)) as session:
             chosen = session.open_view(self._given.sql, choose)
-        kinds = {role: column.arrow for role, column in zip(name_roles(chosen), chosen, strict=True)}
-        return Description(kinds=kinds, plain=all(other.is_plain for other in chosen[1:2]), held=(choose, chosen))
+        kinds = {role: column.arrow for role, column in chosen.items()}
+        persons = "other" not in chosen or chosen["other"].is_plain
+        return Description(kinds=kinds, plain=persons, held=(choose, chosen))
 
     def open(self, described: Description) -> Table:
         """Read the columns as Python values."""
-        return Table(kinds=(None,) * len(described.held[1]), batches=self._read_batches(described))
+        return Table(kinds=dict.fromkeys(described.kinds), batches=self._read_batches(described))
 
     def _read_batches(self, described: Description) -> Generator[tuple[Any, ...], None, None]:
         with self._open(described) as (session, chosen), closing(session):
             session.execute("SET TRANSACTION READ ONLY")
-            yield from session.fetch_batches(*chosen)
+            yield from session.fetch_batches(chosen)
 
     def count(self, described: Description, request: Request) -> Tally | FamilyTally:
         """Count on the server."""
-        with self._open(described) as (session, chosen):
-            counts, columns = f"pg_temp.{invent_name()}", dict(zip(name_roles(chosen), chosen, strict=True))
-            item, other = columns["item"], columns["other"]
+        with self._open(described) as (session, columns):
+            counts, item, other = f"pg_temp.{invent_name()}", columns["item"], columns["other"]
             if item.kind == "numeric":
                 # Equal decimals with other numbers of digits are one item.
                 columns["item"] = replace(item, value=f"trim_scale({item.value})")
@@ -104,7 +103,7 @@ class PostgresSource(Source):
             return make_tally(POSTGRES, ask, request, hint=READABLE)
 
     @contextmanager
-    def _open(self, described: Description) -> Iterator[tuple[Session, list[ServerColumn]]]:
+    def _open(self, described: Description) -> Iterator[tuple[Session, dict[str, ServerColumn]]]:
         """Open a session for a tally, which keeps it, with the columns that were described.
 
         After an error it is closed at once. Otherwise the traceback would keep its transaction open on the server.
@@ -142,7 +141,7 @@ class Session:
         self.close = weakref.finalize(self, end_in, os.getpid(), _close, connection)
         self.view = f"pg_temp.{invent_name()}"
 
-    def open_view(self, sql: str, choose: Choose) -> list[ServerColumn]:
+    def open_view(self, sql: str, choose: Choose) -> dict[str, ServerColumn]:
         """Make a temporary view of a query alone, and describe the chosen columns."""
         with translate_errors("the query", hint=READABLE):
             self._connection.rollback()
@@ -160,7 +159,7 @@ class Session:
             self.execute("SET LOCAL search_path = pg_catalog, pg_temp")
             found = _describe_columns(self._connection, self.view)
         chosen = choose(Header(columns=list(found), origin=Origin.ANSWER))
-        return [found[name] for name in chosen]
+        return {role: found[name] for role, name in chosen.items()}
 
     def execute(self, statement: str, *, single: bool = False) -> None:
         """Run a statement; a single one cannot be followed by another."""
@@ -181,9 +180,10 @@ class Session:
         self.execute(f"ANALYZE {table}")
         return table
 
-    def fetch_batches(self, *columns: ServerColumn) -> Iterator[tuple[Any, ...]]:
-        """Fetch columns of the view in batches; of a single one, its different values."""
-        values = ("" if len(columns) > 1 else "DISTINCT ") + ", ".join(column.value for column in columns)
+    def fetch_batches(self, columns: Mapping[str, ServerColumn]) -> Iterator[tuple[Any, ...]]:
+        """Fetch columns of the view in batches; of items alone, the different values."""
+        distinct = "DISTINCT " if list(columns) == ["item"] else ""
+        values = distinct + ", ".join(column.value for column in columns.values())
         with self._connection.cursor(invent_name()) as cursor:
             cursor.execute(f"SELECT {values} FROM {self.view} AS v".encode())
             while rows := cursor.fetchmany(_BATCH):

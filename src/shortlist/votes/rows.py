@@ -20,7 +20,7 @@ from shortlist.votes.failures import register_engine, translate_errors
 from shortlist.votes.libraries import find_library, pa, unwrap
 from shortlist.votes.queries import READABLE, invent_name, refuse_sql, strip_query
 from shortlist.votes.source import Choose, Description, Header, Origin, Source, Table
-from shortlist.votes.values import choose_exact_type, is_missing, is_plain, make_arrow_column
+from shortlist.votes.values import choose_exact_type, is_missing, is_plain
 
 _BATCH = 1 << 16
 
@@ -34,21 +34,16 @@ class ColumnsSource(Source):
     def describe(self, choose: Choose) -> Description:
         """Take the columns by name."""
         names = list(self._given if isinstance(self._given, Mapping) else self._given.columns)
-        return Description(held=list(map(self._given.__getitem__, choose(Header(columns=names)))))
+        chosen = choose(Header(columns=names))
+        return Description(held={role: self._given[column] for role, column in chosen.items()})
 
     def open(self, described: Description) -> Table:
         """Open the columns, which have one length."""
-        columns = [_open_column(column, items=place != 1) for place, column in enumerate(described.held)]
-        if len(set(map(len, columns))) > 1:
+        columns = {role: _open_column(column, items=role != "other") for role, column in described.held.items()}
+        if len(set(map(len, columns.values()))) > 1:
             raise DataError("the columns of items and of persons or counts must have one length", "they differ")
-        kinds = tuple(getattr(column, "type", None) for column in columns)
-        return Table(kinds=kinds, batches=_cut(columns))
-
-
-def open_items(given: Any, *, what: str) -> Any:
-    """Open a column of public items as an Arrow array; values without a type must all have the same."""
-    column = _open_column(given, items=True)
-    return make_arrow_column(column, what=what) if isinstance(column, list) else column
+        kinds = {role: getattr(column, "type", None) for role, column in columns.items()}
+        return Table(kinds=kinds, batches=_cut(list(columns.values())))
 
 
 def _cut(columns: list[Any]) -> Generator[tuple[Any, ...], None, None]:
@@ -146,14 +141,14 @@ class SqliteSource(Source):
         # By position: a name may have lost a part in brackets, and SQLite takes an unknown name for a text.
         places, answered = ", ".join(f"c{place}" for place in range(len(names))), invent_name()
         # A plus sign makes an expression of a column: no converter of the connection is applied.
-        columns = ", ".join(f"+c{names.index(column)} AS c{place}" for place, column in enumerate(chosen))
+        columns = ", ".join(f"+c{names.index(column)} AS {role}" for role, column in chosen.items())
         sql = f"WITH {answered} ({places}) AS {table} SELECT {columns} FROM {answered}"
-        return Description(held=(sql, len(chosen)))
+        return Description(held=(sql, chosen))
 
     def open(self, described: Description) -> Table:
         """Read the columns as Python values."""
-        sql, width = described.held
-        return Table(kinds=(None,) * width, batches=self._read_batches(sql))
+        sql, chosen = described.held
+        return Table(kinds=dict.fromkeys(chosen), batches=self._read_batches(sql))
 
     def _read_batches(self, sql: str) -> Generator[tuple[Any, ...], None, None]:
         with self._connect() as connection, register_engine(connection.interrupt):
@@ -215,17 +210,18 @@ class SqlalchemySource(Source):
 
     def open(self, described: Description) -> Table:
         """Read the columns as Python values."""
-        # The first batch is empty: it tells how many columns there are.
+        # What comes first are the roles.
         batches = self._read_batches(*described.held)
-        return Table(kinds=(None,) * len(next(batches)), batches=batches)
+        return Table(kinds=dict.fromkeys(next(batches)), batches=batches)
 
     def _read_batches(
-        self, sql: str, choose: Choose, chosen: list[str] | None
+        self, sql: str, choose: Choose, chosen: dict[str, str] | None
     ) -> Generator[tuple[Any, ...], None, None]:
         with self._given.database.connect() as connection:
             result = connection.execution_options(stream_results=True).exec_driver_sql(sql)
             names = list(result.keys())
-            places = [names.index(each) for each in chosen or choose(Header(columns=names, origin=Origin.ANSWER))]
-            yield tuple([] for _ in places)
+            chosen = chosen or choose(Header(columns=names, origin=Origin.ANSWER))
+            yield tuple(chosen)
+            places = list(map(names.index, chosen.values()))
             for rows in result.partitions(_BATCH // 4):
                 yield tuple([row[place] for row in rows] for place in places)

@@ -37,6 +37,7 @@ from shortlist.votes.values import (
     NUMBERS,
     Family,
     find_family,
+    is_plain,
     make_arrow_column,
     read_item,
     write_item,
@@ -86,25 +87,25 @@ class Header:
     origin: Origin = Origin.FRAME
     file: Path | None = None
 
-    def take(self, wanted: Sequence[str], *, where: str) -> list[str]:
-        """Refuse a table that lacks a column or has it twice.
+    def take(self, wanted: Mapping[str, str], *, where: str) -> dict[str, str]:
+        """Refuse a table that lacks a column or has it twice. Columns are given by their roles.
 
-        >>> Header(columns=["user", "track"]).take(["usr"], where="the votes")
+        >>> Header(columns=["user", "track"]).take({"other": "usr"}, where="the votes")
         Traceback (most recent call last):
         shortlist.errors.DataError: the votes must have a column 'usr'; there is none.
         Hint: did you mean 'user'?
-        >>> Header(columns=["nation"], origin=Origin.FIRST_LINE).take(["Nation"], where="the groups")
+        >>> Header(columns=["nation"], origin=Origin.FIRST_LINE).take({"group_0": "Nation"}, where="the groups")
         Traceback (most recent call last):
         shortlist.errors.DataError: the groups must have a column 'Nation'; there is none.
         Hint: did you mean 'nation'?
         """
-        for name in wanted if self.origin is not Origin.UNKNOWN else ():
+        for name in wanted.values() if self.origin is not Origin.UNKNOWN else ():
             times = list(self.columns).count(name)
             if not times:
                 raise self._describe_missing_column(name, where)
             if times > 1:
                 raise DataError(f"{where} must have each column once", f"{name!r} is repeated{self._inside()}")
-        return list(wanted)
+        return dict(wanted)
 
     def describe(self) -> str:
         """What was found, as far as an error may say it."""
@@ -146,8 +147,8 @@ class Header:
         return "" if self.file is None else f" in {str(self.file)!r}"
 
 
-Choose = Callable[[Header], list[str]]
-"""Says which columns are needed, given those that are there; refuses a table without them."""
+Choose = Callable[[Header], dict[str, str]]
+"""Says which columns are needed, by their roles, given those that are there; refuses a table without them."""
 
 
 # What is asked of votes
@@ -190,22 +191,18 @@ class Request:
     weight: str | None = None
     max_weight: int = 1
 
-    def choose(self, header: Header) -> list[str]:
-        """The columns, each of which must be there once."""
-        times = [] if self.time is None else [self.time]
-        weights = [] if self.weight is None else [self.weight]
-        return header.take([self.item, self.other, *self.by, *times, *weights], where=VOTES)
+    @property
+    def columns(self) -> dict[str, str]:
+        """The columns that are read, by their roles. A role is what the column is called in engines."""
+        further = {"moment": self.time, "weight": self.weight}
+        named = {role: column for role, column in further.items() if column is not None}
+        return {"item": self.item, "other": self.other, **name_groups(self.by), **named}
 
     @property
-    def moments(self) -> dict[str, Span]:
-        """What the column of times is called in engines, with the range that it must lie in, if there is one."""
-        return {} if self.span is None else {name_group_columns(len(self.by) + 1)[-1]: self.span}
-
-    @property
-    def weights(self) -> dict[str, int]:
-        """What the column of weights is called in engines, with the largest weight, if there is one."""
-        before = len(self.by) + len(self.moments)
-        return {} if self.weight is None else {name_group_columns(before + 1)[-1]: self.max_weight}
+    def public(self) -> dict[str, Domain]:
+        """The public values that votes are matched to, by the roles of their columns."""
+        items = {} if self.domain is None else {"item": self.domain}
+        return items | name_groups(() if self.groups is None else self.groups.columns)
 
     @property
     def cell(self) -> tuple[str, ...]:
@@ -233,11 +230,10 @@ class Request:
         """Of so many lists, count those in which one unit can be."""
         return lists if self.span is None else self.span.count_lists(lists)
 
-    def match(self) -> list[tuple[str, Domain]]:
-        """The roles of the columns whose values are numbered, each with its public values."""
-        found = [] if self.domain is None else [("item", self.domain)]
-        columns = () if self.groups is None else self.groups.columns
-        return found + list(zip(name_group_columns(len(columns)), columns, strict=True))
+
+def name_groups(columns: Iterable[_R]) -> dict[str, _R]:
+    """The columns of groups, or what belongs to each of them, by their roles."""
+    return {f"group_{place}": each for place, each in enumerate(columns)}
 
 
 def read_request(
@@ -344,6 +340,12 @@ class Description:
     plain: bool = True
     held: Any = None
 
+    @classmethod
+    def of(cls, types: Mapping[str, Any], held: Any) -> Description:
+        """Describe columns by their Arrow types."""
+        kinds = {role: None if pa.types.is_null(kind) else kind for role, kind in types.items()}
+        return cls(kinds=kinds, plain="other" not in types or is_plain(types["other"]), held=held)
+
     def list_families(self, role: str) -> list[Family]:
         """The families of a column: several where files differ, none where the values say it."""
         kinds = (each.get(role) for each in (self.kinds, *self.further))
@@ -356,34 +358,40 @@ class Description:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """All rows of some columns, in batches: Arrow arrays of one type, or Python values where `kinds` has None."""
+    """All rows of some columns, in batches: Arrow arrays of one type, or Python values where `kinds` has None.
 
-    kinds: tuple[Any, ...]
+    `kinds` are the types by the roles of the columns, in the order of each batch.
+    """
+
+    kinds: Mapping[str, Any]
     batches: Generator[tuple[Any, ...], None, None]
 
     @classmethod
     def of(cls, stream: Any) -> Table:
-        """The columns of a table or a reader of Arrow."""
+        """The columns of a table or a reader of Arrow, which are called by their roles."""
         batches = stream.to_reader() if hasattr(stream, "to_reader") else stream
-        return cls(kinds=tuple(stream.schema.types), batches=(tuple(batch.columns) for batch in batches))
+        kinds = {field.name: field.type for field in stream.schema}
+        return cls(kinds=kinds, batches=(tuple(batch.columns) for batch in batches))
 
-    def read_columns(self, *, what: str) -> list[Any]:
+    def read_columns(self, *, what: str) -> dict[str, Any]:
         """Each column as one Arrow array; values without a type must all have the same."""
         with closing(self.batches):
             columns = list(zip(*self.batches, strict=True)) or [()] * len(self.kinds)
-        return [
-            make_arrow_column(chain.from_iterable(parts), what=what) if kind is None else pa.chunked_array(parts, kind)
-            for kind, parts in zip(self.kinds, columns, strict=True)
-        ]
+        return {
+            role: make_arrow_column(chain.from_iterable(parts), what=what)
+            if kind is None
+            else pa.chunked_array(parts, kind)
+            for (role, kind), parts in zip(self.kinds.items(), columns, strict=True)
+        }
 
-    def list_values(self) -> Generator[tuple[Sequence[Any], ...], None, None]:
-        """The batches as Python values."""
+    def list_values(self) -> list[list[Any]]:
+        """Each column as Python values."""
         with closing(self.batches):
-            for batch in self.batches:
-                yield tuple(
-                    values if kind is None else values.to_pylist()
-                    for kind, values in zip(self.kinds, batch, strict=True)
-                )
+            columns = list(zip(*self.batches, strict=True)) or [()] * len(self.kinds)
+        return [
+            list(chain.from_iterable(parts if kind is None else (part.to_pylist() for part in parts)))
+            for kind, parts in zip(self.kinds.values(), columns, strict=True)
+        ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -449,16 +457,6 @@ class Source(ABC):
             return use(self._workspace.open_table(table, request, checked=True))
 
 
-def name_roles(columns: Sequence[Any]) -> list[str]:
-    """What chosen columns are called in engines: that of items, that of persons or counts, and further ones."""
-    return ["item", "other", *name_group_columns(len(columns) - 2)][: len(columns)]
-
-
-def name_group_columns(number: int) -> list[str]:
-    """What the columns of groups are called in engines."""
-    return [f"group_{place}" for place in range(number)]
-
-
 def check_types(described: Description, request: Request) -> None:
     """Refuse a column of which no value can ever be an item or a group. That depends on types alone, not on votes.
 
@@ -472,23 +470,21 @@ def check_types(described: Description, request: Request) -> None:
             f"it holds {' and '.join(found)}",
             hint="cast it to text or to whole numbers",
         )
-    for role in request.moments:
-        check_times(str(request.time), described.list_families(role))
-    for role in request.weights:
-        found = described.list_families(role)
-        if found and not {Family.TEXT, *NUMBERS}.intersection(found):
-            raise DataError(
-                f"column {request.weight!r} of the votes must hold weights: numbers, or text such as 12 or 12.5",
-                f"it holds {' and '.join(found)}",
-                hint="cast it to whole numbers, of seconds or minutes, say",
-            )
-    names = [request.item] * (domain is not None) + list(request.by)
-    for name, (role, public) in zip(names, request.match(), strict=True):
+    check_times(str(request.time), described.list_families("moment"))
+    found = described.list_families("weight")
+    if found and not {Family.TEXT, *NUMBERS}.intersection(found):
+        raise DataError(
+            f"column {request.weight!r} of the votes must hold weights: numbers, or text such as 12 or 12.5",
+            f"it holds {' and '.join(found)}",
+            hint="cast it to whole numbers, of seconds or minutes, say",
+        )
+    columns = request.columns
+    for role, public in request.public.items():
         found = described.list_families(role)
         if found and not any(can_match(public.family, each) for each in found):
             meant = "items of the domain, which" if role == "item" else "groups, whose list"
             raise DataError(
-                f"column {name!r} of the votes must hold values that can be {meant} holds {public.family}",
+                f"column {columns[role]!r} of the votes must hold values that can be {meant} holds {public.family}",
                 f"it holds {' and '.join(found)}",
                 hint="cast one of them to the type of the other",
             )

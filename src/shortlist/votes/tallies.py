@@ -4,23 +4,32 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
 
 from shortlist.errors import ParameterError
-from shortlist.votes.domain import NAME, check_domain, make_chooser, number_items
+from shortlist.votes.domain import NAME, check_domain, choose_item, number_items
 from shortlist.votes.duckdb import ArrowSource, FileSource, RelationSource, Workspace, exports_arrow, open_duckdb_query
 from shortlist.votes.failures import strip_context, translate_errors
 from shortlist.votes.files import is_path
 from shortlist.votes.frames import PolarsSource, SparkSource, open_ibis, take_frame
-from shortlist.votes.groups import ALL, GROUPS, GroupReader, check_groups, make_columns, number_cells
+from shortlist.votes.groups import (
+    ALL,
+    GROUPS,
+    PEOPLE,
+    check_groups,
+    choose_groups,
+    make_columns,
+    number_cells,
+    number_groups,
+)
 from shortlist.votes.libraries import find_library, has_columns, unwrap
 from shortlist.votes.parquet import holds_parquet
 from shortlist.votes.postgres import PostgresSource
 from shortlist.votes.queries import Query, find_file_kind
-from shortlist.votes.rows import ColumnsSource, SqlalchemySource, SqliteSource, open_items
+from shortlist.votes.rows import ColumnsSource, SqlalchemySource, SqliteSource
 from shortlist.votes.source import (
     VOTES,
     Choose,
@@ -33,6 +42,7 @@ from shortlist.votes.source import (
     Table,
     Tally,
     check_types,
+    name_groups,
     read_request,
 )
 from shortlist.votes.times import MOMENTS
@@ -91,11 +101,9 @@ class Plan:
     @property
     def time_kind(self) -> str | None:
         """What the column of times holds, as its types say. None if it is all gaps, or there is no such column."""
-        roles = self.request.moments
-        if not roles.keys() <= self.described.kinds.keys():
+        if self.request.time is not None and "moment" not in self.described.kinds:
             return "values of any type"
-        found = [each for role in roles for each in self.described.list_families(role) if each in MOMENTS]
-        return " and ".join(sorted(found)) or None
+        return " and ".join(sorted(set(MOMENTS).intersection(self.described.list_families("moment")))) or None
 
     @strip_context
     def count(self) -> Tally:
@@ -169,7 +177,7 @@ def plan_tally(
         request = _read_groups(workspace, unwrap(groups), votes, request, any_limit=any_type)
     source = open_votes(workspace, votes)
     with source.explain_failures():
-        described = source.describe(request.choose)
+        described = source.describe(partial(Header.take, wanted=request.columns, where=VOTES))
     if not any_type:
         check_types(described, request)
         progress("Counting the votes")
@@ -178,23 +186,19 @@ def plan_tally(
 
 def _read_domain(workspace: Workspace, domain: Any, *, column: str | None, request: Request, listed: bool) -> Request:
     """Read a file, list, series, frame or query of items as numbered rows, and the groups that they are listed with."""
-    choose_item = make_chooser(column, request)
 
-    def choose(header: Header) -> list[str]:
+    def choose(header: Header) -> dict[str, str]:
         if listed and header.origin is not Origin.UNKNOWN and not set(request.by) & set(header.columns):
             raise ParameterError(
                 "`groups` must be the public list of groups, or `domain` must have the columns that `by` names",
                 "neither was given",
                 hint=_PASS_GROUPS,
             )
-        return [*choose_item(header), *(header.take(request.by, where=NAME) if listed else ())]
-
-    def make_column(domain: Any) -> dict[str, Any] | None:
-        column_of_items = isinstance(domain, Iterable) and not isinstance(domain, Mapping | bytes)
-        return {column or request.item: domain} if column_of_items else None
+        chosen = choose_item(header, column, request)
+        return chosen | header.take(name_groups(request.by if listed else ()), where=NAME)
 
     with translate_errors(NAME):
-        items, *columns = _read_list(workspace, domain, choose, make_column, name=NAME)
+        items, *columns = _read_list(workspace, domain, choose, [column or request.item], name=NAME).values()
         if not listed:
             return replace(request, domain=number_items(items))
         numbered, groups = number_cells(items, columns)
@@ -212,10 +216,10 @@ def _read_groups(workspace: Workspace, groups: Any, votes: Any, request: Request
                 hint=_PASS_GROUPS,
             )
         check_groups(groups, votes, request)
-        reader = GroupReader(request)
         with translate_errors(GROUPS):
-            columns = _read_list(workspace, groups, reader.choose, partial(make_columns, by=request.by), name=GROUPS)
-            listed = reader.read(columns)
+            columns = _read_list(workspace, groups, partial(choose_groups, request=request), request.by, name=GROUPS)
+            people = columns.pop(PEOPLE, None)
+            listed = number_groups(list(columns.values()), people)
     limits = [each for each in (request.groups_per_person, request.cap) if each is not None]
     if not limits and not request.counted and not any_limit:
         raise ParameterError(
@@ -228,22 +232,17 @@ def _read_groups(workspace: Workspace, groups: Any, votes: Any, request: Request
     return replace(request, groups=listed, groups_per_person=min([*limits, request.count_lists(len(listed))]))
 
 
-def _read_list(
-    workspace: Workspace, given: Any, choose: Choose, make_columns: Callable[[Any], dict[str, Any] | None], *, name: str
-) -> list[Any]:
-    """Read the chosen columns of a public list that is a table, or of which columns can be made, as Arrow arrays."""
-    given, table = given.as_table() if find_library(given) == "ibis" else given, None
-    if not isinstance(given, list | tuple):
-        table = read_public(workspace, given, choose, name=name)
-    if table is not None:
-        return table.read_columns(what=name)
-    columns = make_columns(given)
-    if columns is None:
-        expected = f"`{name.removeprefix('the ')}` must be a file, a list, a column, a frame or a query"
-        raise ParameterError(expected, f"not {type(given).__name__}")
-    chosen = choose(Header(columns=list(columns)))
-    opened = {each: open_items(columns[each], what=name) for each in dict.fromkeys(chosen)}
-    return [opened[each] for each in chosen]
+def _read_list(workspace: Workspace, given: Any, choose: Choose, names: Sequence[str], *, name: str) -> dict[str, Any]:
+    """Read the chosen columns of a public list as Arrow arrays: of a table, or of values, whose columns have names."""
+    given = given.as_table() if find_library(given) == "ibis" else given
+    table = None if isinstance(given, list | tuple) else read_public(workspace, given, choose, name=name)
+    if table is None:
+        if not isinstance(given, Iterable) or isinstance(given, Mapping | bytes):
+            expected = f"`{name.removeprefix('the ')}` must be a file, a list, a column, a frame or a query"
+            raise ParameterError(expected, f"not {type(given).__name__}")
+        source = ColumnsSource(workspace, {names[0]: given} if name == NAME else make_columns(given, names), name)
+        table = source.open(source.describe(choose))
+    return table.read_columns(what=name)
 
 
 def read_public(workspace: Workspace, domain: Any, choose: Choose, *, name: str = NAME) -> Table | None:

@@ -62,7 +62,7 @@ def find_join(spark, workspace, items):
     columns = read_request(item="track", person="user", count=None, votes_per_person=None)
     table = engine.SparkSource(workspace, votes, "the votes")
     request = replace(columns, domain=number_items(pa.array(items)))
-    planned = table.plan_counts(table.describe(columns.choose), request)
+    planned = table.plan_counts(table.describe(lambda header: header.take(columns.columns, where="the votes")), request)
     plan = planned._jdf.queryExecution().sparkPlan().toString()
     (found,) = (line for line in plan.splitlines() if "Join" in line and "key" in line)
     return found
