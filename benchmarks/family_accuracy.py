@@ -82,7 +82,7 @@ def measure(folder: Path, seed: int, args: argparse.Namespace) -> None:
         title = ", ".join(f"{name}={value}" for name, value in asked.items())
         limits: dict[str, Any] = {name: asked.get(name) for name in ("votes_per_person", "groups_per_person")}
         plan = plan_tally(plays, item="track_id", person="user_id", domain=catalogue, by=by, groups=groups, **limits)
-        family, names = plan.count_family(), plan.groups
+        family, names = plan.count(), plan.groups
         assert names is not None
         keys = [each if isinstance(each, tuple) else (each,) for each in names]
         peels = ("cdp-peel", "pnf-peel") if "delta" in asked else ("pnf-peel",)
@@ -94,7 +94,11 @@ def measure(folder: Path, seed: int, args: argparse.Namespace) -> None:
             for _ in range(args.draws):
                 picks = terms.mechanism.draw_family(family, SystemBits())  # type: ignore[arg-type]
                 chosen |= {each.chosen for each in picks if each.chosen}
-                found += [(*keys[g], item) in true for g, items in enumerate(family.find(picks)) for item in items]
+                found += [
+                    (*keys[g], item) in true
+                    for g, items in enumerate(family.names(family.rows(picks)))
+                    for item in items
+                ]
             recall = sum(found) / len(found)
             print(f"| {seed} | {title} | {name} | {', '.join(sorted(chosen))} | {recall:.3f} |", flush=True)
 

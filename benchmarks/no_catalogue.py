@@ -63,10 +63,10 @@ def main() -> None:
 def measure(mechanism: Mechanism, tally: Tally, true: dict[object, int], draws: int) -> str:
     """The mean recall and the mean length of lists."""
     kth = sorted(true.values(), reverse=True)[mechanism.k - 1]
-    prepared, bits = mechanism.prepare(tally), SeededBits(mechanism.k)
+    prepared, bits = mechanism.prepare(tally[0]), SeededBits(mechanism.k)
     recalls, lengths = [], []
     for _ in range(draws):
-        items = tally.names(tally.rows(prepared.draw(bits)))
+        (items,) = tally.names(tally.rows([prepared.draw(bits)]))
         recalls.append(min(1.0, sum(true[item] >= kth for item in items) / mechanism.k))
         lengths.append(len(items))
     return f"{np.mean(recalls):.2f} ({np.mean(lengths):.0f})"
@@ -74,10 +74,11 @@ def measure(mechanism: Mechanism, tally: Tally, true: dict[object, int], draws: 
 
 def read_all(tally: Tally) -> dict[object, int]:
     """The true count of every item."""
-    profile = tally.above(1, EVERY_LEVEL)
+    profile = tally[0].above(1, EVERY_LEVEL)
     levels = np.repeat(profile.values, profile.sizes)
     ranks = np.concatenate([np.arange(size) for size in profile.sizes])
-    return dict(zip(tally.names(tally.rows(Picks(levels=levels, ranks=ranks))), levels.tolist(), strict=True))
+    (items,) = tally.names(tally.rows([Picks(levels=levels, ranks=ranks)]))
+    return dict(zip(items, levels.tolist(), strict=True))
 
 
 def find_votes(name: str) -> Path:

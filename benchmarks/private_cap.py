@@ -96,9 +96,9 @@ class Votes:
         recalls, caps = [], sorted(each.votes_per_person or 0 for each in used)
         for own in {each.votes_per_person: each for each in used}.values():
             counted = self.count(own.votes_per_person, without_domain=unlisted)
-            prepared = own.mechanism.prepare(counted)
+            prepared = own.mechanism.prepare(counted[0])
             for picks in prepared.draw_many(caps.count(own.votes_per_person or 0), bits):
-                items = counted.names(counted.rows(picks))
+                (items,) = counted.names(counted.rows([picks]))
                 recalls.append(min(1.0, sum(self.true[item] >= kth for item in items) / k))
         return recalls, caps
 

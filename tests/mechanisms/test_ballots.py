@@ -198,10 +198,10 @@ def test_the_library_draws_by_these_definitions(case, relation):
     table = pa.table({"person": [person for person, _ in votes], "item": [item for _, item in votes]})
     tally = observe(table, person="person", item="item")
     picked, drawn = {}, Counter()
-    for picks in mechanism.prepare(tally).draw_many(4000, SeededBits(8)):
+    for picks in mechanism.prepare(tally[0]).draw_many(4000, SeededBits(8)):
         place = tuple(picks.levels.tolist()), tuple(picks.ranks.tolist())
         if place not in picked:
-            picked[place] = tuple(tally.names(tally.rows(picks)))
+            picked[place] = tuple(tally.names(tally.rows([picks]))[0])
         items, noisy = picked[place], picks.counts
         if picks.unordered:
             items = tuple(sorted(items))

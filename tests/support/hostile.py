@@ -343,10 +343,10 @@ def outcome(workspace, votes, domain, columns):
         counted = plan_count(workspace, votes, domain, columns).count()
     except DataError as error:
         return str(error)
-    profile = counted.above(counted.d, EVERY_LEVEL)
+    profile = counted[0].above(counted[0].d, EVERY_LEVEL)
     levels = np.repeat(profile.values, profile.sizes)
     ranks = np.concatenate([np.arange(size) for size in profile.sizes])
-    found = zip(counted.names(counted.rows(Picks(levels=levels, ranks=ranks))), levels.tolist(), strict=True)
+    found = zip(counted.names(counted.rows([Picks(levels=levels, ranks=ranks)]))[0], levels.tolist(), strict=True)
     return sorted(((repr(item), count) for item, count in found), key=lambda pair: order(domain)[pair[0]])
 
 

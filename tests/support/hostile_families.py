@@ -243,7 +243,7 @@ def outcome(workspace, votes, request):
         chosen, before = request.choose_cap(()), request
         request = replace(before, choose_cap=lambda numbers: exceeding.extend(numbers) or chosen)
     try:
-        counted = plan_count(workspace, votes, request).count_family()
+        counted = plan_count(workspace, votes, request).count()
     except DataError as error:
         return str(error)
     assert len(counted) == len(request.groups)
@@ -255,7 +255,7 @@ def outcome(workspace, votes, request):
         ranks = np.concatenate([np.zeros(0, dtype=np.int64), *(np.arange(size) for size in profile.sizes)])
         picks.append(Picks(levels=np.repeat(profile.values, profile.sizes), ranks=ranks.astype(np.int64)))
     found = {}
-    for number, (items, pick) in enumerate(zip(counted.find(picks), picks, strict=True)):
+    for number, (items, pick) in enumerate(zip(counted.names(counted.rows(picks)), picks, strict=True)):
         keys = [write_item(item) for item in items]
         assert len(set(keys)) == len(keys), "an item is there twice"
         found.update({(number, key): level for key, level in zip(keys, pick.levels.tolist(), strict=True) if level})

@@ -58,14 +58,14 @@ def outcome(workspace, votes, columns):
         counted = plan_count(workspace, votes, None, columns).count()
     except DataError as error:
         return str(error)
-    if not counted.d:
+    if not counted[0].d:
         return {}
-    profile = counted.above(1, EVERY_LEVEL)
+    profile = counted[0].above(1, EVERY_LEVEL)
     levels = np.repeat(profile.values, profile.sizes)
     ranks = np.concatenate([np.arange(size) for size in profile.sizes])
-    rows = counted.rows(Picks(levels=levels, ranks=ranks))
+    rows = counted.rows([Picks(levels=levels, ranks=ranks)])
     # What is written tells the type of an item, as well.
-    keys = [write_item(item) for item in counted.names(rows)]
+    keys = [write_item(item) for item in counted.names(rows)[0]]
     assert len(set(keys)) == len(keys), "an item is in two groups"
     falling = [(-level, key) for level, key in zip(levels.tolist(), keys, strict=True)]
     assert falling == sorted(falling), "ranks are in the order of the bytes"

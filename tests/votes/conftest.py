@@ -228,9 +228,9 @@ def all_items():
     """Read every item of a tally, by falling count and rising rank."""
 
     def read(tally):
-        profile = tally.above(tally.d, EVERY_LEVEL)
+        profile = tally[0].above(tally[0].d, EVERY_LEVEL)
         levels = np.repeat(profile.values, profile.sizes)
         ranks = np.concatenate([np.arange(size) for size in profile.sizes])
-        return list(zip(levels.tolist(), tally.names(tally.rows(Picks(levels=levels, ranks=ranks))), strict=True))
+        return list(zip(levels.tolist(), tally.names(tally.rows([Picks(levels=levels, ranks=ranks)]))[0], strict=True))
 
     return read

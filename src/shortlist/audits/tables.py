@@ -164,14 +164,9 @@ def count(pair: Neighbours, votes: Any, check: str = WITH_DOMAIN, workspace: Wor
     found: dict[tuple[int, bytes | None], int] = {}
     try:
         plan = plan_tally(votes, workspace=workspace, **asked)
-        if check in (BY_GROUP, BY_WEEK):
-            family = plan.count_family()
-            picked = [_pick_all(levels, plan.d) for levels in family]
-            names = family.find(picked)
-        else:
-            counted = plan.count()
-            picked = [_pick_all(counted, plan.d)]
-            names = [counted.names(counted.rows(picked[0]))]
+        counted = plan.count()
+        picked = [_pick_all(levels, plan.d) for levels in counted]
+        names = counted.names(counted.rows(picked))
     except DataError as error:
         return str(error)
     for group, (items, picks) in enumerate(zip(names, picked, strict=True)):

@@ -477,22 +477,15 @@ def _draw_from_votes(
     account: Account, plan: Plan, report: Callable[[str], None]
 ) -> tuple[Sequence[Sequence[Any]], list[dict[str, Any]]]:
     """Count the votes, and draw: the items of each list, and by name what `Terms.state_list` states about it."""
-    if plan.groups is None:
-        tally = plan.count()
-        report("Drawing the items")
-        (picks,), drawn = account.terms.draw([tally], account.bits)
-        report("Naming the items")
-        rows, counts = picks.publish(tally.rows(picks))
-        return [tally.names(rows)], [{**drawn[0], "d": plan.d or None, "noisy": counts}]
-    family = plan.count_family()
+    tally = plan.count()
     report("Drawing the items")
-    all_picks, drawn = account.terms.draw(family, account.bits, people=family.people)
+    all_picks, drawn = account.terms.draw(tally, account.bits, people=tally.people)
     report("Naming the items")
-    published = list(map(Picks.publish, all_picks, family.rows(all_picks)))
+    published = list(map(Picks.publish, all_picks, tally.rows(all_picks)))
     unknown = [None] * len(drawn)
     known = zip(published, plan.sizes or unknown, plan.people or unknown, drawn, strict=True)
     stated = [{**own, "noisy": counts, "d": d, "people": people} for (_, counts), d, people, own in known]
-    return family.names([rows for rows, _ in published]), stated
+    return tally.names([rows for rows, _ in published]), stated
 
 
 def _make(

@@ -20,6 +20,7 @@ from shortlist.votes.duckdb import (
     Views,
     Workspace,
     leave_out_misfits,
+    open_stream,
     write_count_reader,
     write_person_text,
     write_shown,
@@ -28,7 +29,7 @@ from shortlist.votes.failures import register_engine, strip_context, translate_e
 from shortlist.votes.libraries import pa
 from shortlist.votes.matching import can_match, make_key_table
 from shortlist.votes.queries import invent_name, quote_text
-from shortlist.votes.source import VOTES, Request, TypedRows
+from shortlist.votes.source import VOTES, Request, Table, TypedRows
 from shortlist.votes.tallies import plan_tally
 from shortlist.votes.values import LARGEST_WEIGHT, Family
 
@@ -293,7 +294,7 @@ def check(
         span=read_span(time=time, every=every, since=since, until=until, period=period, per=per, time_zone=time_zone),
         weight=weight,
         max_weight=max_weight,
-        any_type=True,
+        checked=True,
         memory_limit=memory_limit,
         progress=progress,
     )
@@ -301,8 +302,8 @@ def check(
     progress("Reading the votes")
     with plan.source.explain_failures(), register_engine(workspace.connection.interrupt):
         # Weights are shown as they are, before they are cut.
-        read, fill = replace(request, max_weight=LARGEST_WEIGHT), partial(_fill, workspace.connection, votes_table)
-        families = plan.source.read_rows(plan.described, read, lambda rows: fill(rows, read))
+        read = replace(request, max_weight=LARGEST_WEIGHT)
+        families = plan.source.read_rows(plan.described, read, partial(_fill, workspace, votes_table, read))
     # From here on, no macro of a database file that was read can have the name of a function.
     workspace.connection.execute("USE memory")
     progress("Looking for causes")
@@ -310,7 +311,7 @@ def check(
         return _describe_rows(workspace, votes_table, request, families, show_values=show_values)
 
 
-def _fill(connection: Any, table: str, rows: TypedRows, request: Request) -> list[Family]:
+def _fill(workspace: Workspace, table: str, request: Request, connection: Any, rows: TypedRows) -> list[Family]:
     """Match every row and keep it in a new table; return the families of the items, as far as types tell.
 
     `row` is that of the domain; `written` is the item as text, where it matched no row, and `readable` says whether it
@@ -319,6 +320,8 @@ def _fill(connection: Any, table: str, rows: TypedRows, request: Request) -> lis
     a row of no group, and 0 or the period without groups.
     """
     assert request.domain is not None
+    if connection is not workspace.connection:
+        connection, rows = workspace.connection, workspace.open_table(Table.of(open_stream(rows.relation)))
     kinds = '"row" BIGINT, written VARCHAR, readable BOOLEAN, missing BOOLEAN, person VARCHAR, "count" BIGINT, '
     kinds += "weight BIGINT, period BIGINT, group_number BIGINT"
     # Replaced: a file with bad lines is read a second time.

@@ -14,7 +14,7 @@ import stat
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC
 from functools import partial
@@ -34,7 +34,6 @@ from shortlist.votes.queries import READABLE, Query, invent_name, quote_text, re
 from shortlist.votes.source import (
     Choose,
     Description,
-    FamilyTally,
     Header,
     LocalTally,
     Origin,
@@ -117,10 +116,9 @@ class Workspace:
             self._connection.execute("SET TimeZone = 'UTC'")
         return self._connection
 
-    def count(self, table: Table, request: Request) -> Tally | FamilyTally:
-        """Count the votes of a table of `item` and `other`."""
-        with closing(table.batches), self.read_streams():
-            return count_rows(self, self.connection, self.open_table(table, request), request)
+    def count(self, connection: Any, rows: TypedRows, request: Request) -> Tally:
+        """Count votes in the connection that has them."""
+        return count_rows(self, connection, rows, request)
 
     @contextmanager
     def read_streams(self) -> Iterator[None]:
@@ -132,10 +130,10 @@ class Workspace:
             finally:
                 self.connection.execute("RESET disabled_optimizers")
 
-    def open_table(self, table: Table, request: Request | None = None, *, checked: bool = False) -> TypedRows:
+    def open_table(self, table: Table, request: Request | None = None) -> TypedRows:
         """Open a table as a relation. Without a request, its columns have types."""
         connection = self.connection
-        columns, places = list(_choose_columns(table.kinds, request, checked)), list(table.kinds)
+        columns, places = list(_choose_columns(table.kinds, request)), list(table.kinds)
         schema = pa.schema([(name, kind) for name, kind, _, _ in columns])
         batches = (
             pa.RecordBatch.from_arrays(
@@ -152,9 +150,9 @@ class Workspace:
         kept, empty = invent_name(), connection.from_arrow(schema.empty_table())
         fields = ", ".join(f"{name} {kind}" for name, kind in zip(empty.columns, empty.types, strict=True))
         connection.execute(f"CREATE TEMP TABLE {kept} ({fields})")
+        votes = "true" if request is None or request.checked else "item IS NOT NULL AND other IS NOT NULL"
         for batch in batches:
-            voted = connection.from_arrow(pa.Table.from_batches([batch]))
-            voted.filter("true" if checked else "item IS NOT NULL AND other IS NOT NULL").insert_into(kept)
+            connection.from_arrow(pa.Table.from_batches([batch])).filter(votes).insert_into(kept)
         return TypedRows.of(connection.table(kept), types)
 
 
@@ -232,7 +230,7 @@ _VIEW = invent_name()
 """What votes under limits are called in a query. DuckDB 1 makes a temporary view of that name."""
 
 
-def count_rows(workspace: Workspace, connection: Any, rows: TypedRows, request: Request) -> Tally | FamilyTally:
+def count_rows(workspace: Workspace, connection: Any, rows: TypedRows, request: Request) -> Tally:
     """Count votes in the connection that has them; without a domain, the workspace keeps the groups."""
     domain = request.domain
     with Views(connection) as views:
@@ -243,7 +241,7 @@ def count_rows(workspace: Workspace, connection: Any, rows: TypedRows, request: 
             check_counts(found["votes"].tolist())
             return LocalTally(domain, scatter_counts(found["item"], found["votes"], d=domain.d))
         if connection is not workspace.connection:
-            counted = workspace.connection.from_arrow(_open_stream(counted))
+            counted = workspace.connection.from_arrow(open_stream(counted))
         return keep_groups(workspace, counted, family if domain is None else Family.INTEGER, request)
 
 
@@ -426,7 +424,7 @@ def write_count_reader(column: Column) -> str:
     return f"CASE WHEN {readable} AND {count} >= 0 THEN {count} END"
 
 
-def keep_groups(workspace: Workspace, counted: Any, family: Family | None, request: Request) -> Tally | FamilyTally:
+def keep_groups(workspace: Workspace, counted: Any, family: Family | None, request: Request) -> Tally:
     """Keep counted cells, a relation of their columns and `votes`, in a table of the workspace, which spills.
 
     Items without a family are bytes that `write_item` wrote. Items that Python cannot hold are left out.
@@ -534,22 +532,13 @@ class DuckDBSource(Source):
 
     def open(self, described: Description) -> Table:
         """Read the columns to memory."""
-        return self._run(described, lambda rows: Table.of(rows.relation.to_arrow_table()))
-
-    def count(self, described: Description, request: Request) -> Tally | FamilyTally:
-        """Count where the relation is."""
-        return self._run(described, lambda rows: count_rows(self._workspace, self._given, rows, request))
-
-    def read_rows(self, described: Description, request: Request, use: Callable[[TypedRows], _R]) -> _R:
-        """Use all rows, in the workspace."""
-        workspace = self._workspace
-        if self._given is workspace.connection:
-            return self._run(described, use)
-        return self._run(described, lambda rows: use(workspace.open_table(Table.of(_open_stream(rows.relation)))))
-
-    def _run(self, described: Description, work: Callable[[TypedRows], _R]) -> _R:
         with register_engine(self._given.interrupt):
-            return work(described.held)
+            return Table.of(described.held.relation.to_arrow_table())
+
+    def read_rows(self, described: Description, request: Request, use: Callable[[Any, TypedRows], _R]) -> _R:
+        """Use all rows where the relation is."""
+        with register_engine(self._given.interrupt):
+            return use(self._given, described.held)
 
 
 class FileSource(DuckDBSource):
@@ -590,18 +579,19 @@ class FileSource(DuckDBSource):
         )
         return Table(kinds=kinds, batches=batches)
 
-    def _run(self, described: Description, work: Callable[[TypedRows], _R]) -> _R:
+    def read_rows(self, described: Description, request: Request, use: Callable[[Any, TypedRows], _R]) -> _R:
+        """Use the rows of all files."""
         opened: OpenedFiles = described.held
         workspace = self._workspace
 
-        def use(*given: Any) -> _R:
+        def use_parts(*given: Any) -> _R:
             first, *more = (
                 workspace.open_table(each) if isinstance(each, Table) else _describe_part(each).held for each in given
             )
             with workspace.read_streams() if any(isinstance(each, Table) for each in given) else nullcontext():
-                return work(replace(first, more=tuple(more)))
+                return use(workspace.connection, replace(first, more=tuple(more)))
 
-        return opened.read(use)
+        return opened.read(use_parts)
 
 
 def _describe_part(given: Any) -> Description:
@@ -626,9 +616,9 @@ class RelationSource(DuckDBSource):
 
     def open(self, described: Description) -> Table:
         """Read the columns, batch by batch."""
-        return Table.of(_open_stream(described.held.relation))
+        return Table.of(open_stream(described.held.relation))
 
-    count, read_rows = Source.count, Source.read_rows
+    read_rows = Source.read_rows
 
 
 def open_duckdb_query(workspace: Workspace, query: Query, name: str, *, origin: Origin = Origin.ANSWER) -> DuckDBSource:
@@ -663,7 +653,7 @@ def _take_columns(relation: Any, choose: Choose, *, origin: Origin) -> Any:
     return relation.project(", ".join(f"#{found.index(column) + 1} AS {role}" for role, column in chosen.items()))
 
 
-def _open_stream(relation: Any) -> Any:
+def open_stream(relation: Any) -> Any:
     """Read a relation of any DuckDB batch by batch."""
     reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch  # its name in DuckDB 1
     return reader()
@@ -707,9 +697,7 @@ Write = Callable[[Any], Any]
 """Write some values, or an Arrow array, as an Arrow array."""
 
 
-def _choose_columns(
-    kinds: Mapping[str, Any], request: Request | None, checked: bool
-) -> Iterable[tuple[str, Any, Write, str]]:
+def _choose_columns(kinds: Mapping[str, Any], request: Request | None) -> Iterable[tuple[str, Any, Write, str]]:
     """The columns of a relation: each with its name, its type, how it is written, and from which column.
 
     A column with a type is brought to one that DuckDB holds without loss. Of any other column, each item is looked up
@@ -721,6 +709,7 @@ def _choose_columns(
         readers |= {role: Lookup(public).find for role, public in request.public.items()}
         readers |= {} if request.span is None else {"moment": MomentLookup(request.span).find}
         readers |= {"weight": partial(read_weight, largest=request.max_weight)}
+    checked = request is not None and request.checked
     limited = request is not None and request.needs_pairs and not checked
     texts = _write_each(pa.large_binary(), lambda value: write_text(value).encode())
     for role, kind in kinds.items():

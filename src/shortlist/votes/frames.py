@@ -22,7 +22,6 @@ from shortlist.votes.rows import ColumnsSource, SqliteSource
 from shortlist.votes.source import (
     Choose,
     Description,
-    FamilyTally,
     Header,
     LocalTally,
     Origin,
@@ -71,7 +70,7 @@ class PolarsSource(ColumnsSource):
             return super().open(Description(held=collected.to_dict()))
         return Table.of(collected.to_arrow())
 
-    def count(self, described: Description, request: Request) -> Tally | FamilyTally:
+    def count(self, described: Description, request: Request) -> Tally:
         """Count in Polars; without a domain, the workspace keeps the groups."""
         if _needs_workspace(described, request):
             return super().count(described, request)
@@ -147,7 +146,7 @@ class IbisSource(Source):
         """Read the columns."""
         return Table.of(described.held.to_pyarrow())
 
-    def count(self, described: Description, request: Request) -> Tally | FamilyTally:
+    def count(self, described: Description, request: Request) -> Tally:
         """Count in the backend."""
         plain, domain = described.held, request.domain
         if domain is None or _needs_workspace(described, request):
@@ -205,7 +204,7 @@ class SparkSource(Source):
         """Read the columns."""
         return Table.of(described.held.toArrow())
 
-    def count(self, described: Description, request: Request) -> Tally | FamilyTally:
+    def count(self, described: Description, request: Request) -> Tally:
         """Count in Spark."""
         if request.counted:
             return super().count(described, request)

@@ -27,7 +27,6 @@ from shortlist.votes.queries import READABLE, Query, invent_name, quote_name, re
 from shortlist.votes.source import (
     Choose,
     Description,
-    FamilyTally,
     Header,
     Origin,
     Request,
@@ -65,7 +64,7 @@ class PostgresSource(Source):
             session.execute("SET TRANSACTION READ ONLY")
             yield from session.fetch_batches(chosen)
 
-    def count(self, described: Description, request: Request) -> Tally | FamilyTally:
+    def count(self, described: Description, request: Request) -> Tally:
         """Count on the server."""
         with self._open(described) as (session, columns):
             counts, item, other = f"pg_temp.{invent_name()}", columns["item"], columns["other"]

@@ -15,6 +15,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -190,6 +191,8 @@ class Request:
     span: Span | None = None
     weight: str | None = None
     max_weight: int = 1
+    checked: bool = False
+    """Whether all rows are kept for a check, whatever their types, with the texts of items and persons as counts."""
 
     @property
     def columns(self) -> dict[str, str]:
@@ -446,15 +449,15 @@ class Source(ABC):
     def open(self, described: Description) -> Table:
         """Read the described columns."""
 
-    def count(self, described: Description, request: Request) -> Tally | FamilyTally:
-        """Count votes for each item. By itself, a source hands its rows to the workspace."""
-        return self._workspace.count(self.open(described), request)
+    def count(self, described: Description, request: Request) -> Tally:
+        """Count votes for each item. By itself, a source lets DuckDB count its rows."""
+        return self.read_rows(described, request, partial(self._workspace.count, request=request))
 
-    def read_rows(self, described: Description, request: Request, use: Callable[[TypedRows], _R]) -> _R:
-        """Use all rows of the described columns. A release never asks for them; a check does."""
-        table = self.open(described)
-        with closing(table.batches):
-            return use(self._workspace.open_table(table, request, checked=True))
+    def read_rows(self, described: Description, request: Request, use: Callable[[Any, TypedRows], _R]) -> _R:
+        """Use all rows of the described columns, and the connection that has them."""
+        table, workspace = self.open(described), self._workspace
+        with closing(table.batches), workspace.read_streams():
+            return use(workspace.connection, workspace.open_table(table, request))
 
 
 def check_types(described: Description, request: Request) -> None:
@@ -501,50 +504,16 @@ def check_types(described: Description, request: Request) -> None:
 
 
 class Tally(Protocol):
-    """The votes of every item, counted and fixed: nothing is read a second time.
+    """The votes of every cell, counted and fixed: nothing is read a second time. A single list is a family of one.
 
-    A tally satisfies `Levels`. Items on one level are ranked in ascending order, which is the same on every engine:
-    numbers and times by value, false before true, text and bytes by their (UTF-8) bytes. Without a domain, how many
-    items there are is data, and must not be published.
+    Items on one level of a group are ranked in ascending order, which is the same on every engine: numbers and times by
+    value, false before true, text and bytes by their (UTF-8) bytes. Without a domain, how many items there are is data,
+    and must not be published. Rows and names are found for all groups together, so that the engine is asked once.
     """
 
     @property
-    def d(self) -> int:
-        """How many items there are, voted for or not."""
-
-    def above(self, k: int, depth: int) -> Profile:
-        """Show at least every level down to `depth` below the k-th largest count."""
-
-    def rows(self, picks: Picks) -> IntArray:
-        """The row of each pick: in the domain, or among the items of these picks in their order."""
-
-    def names(self, rows: IntArray) -> Sequence[Any]:
-        """The items of some rows, as the domain wrote them."""
-
-
-class LocalTally(ArrayTally):
-    """The votes of every row of the domain, in memory."""
-
-    def __init__(self, domain: Domain, counts: IntArray) -> None:
-        super().__init__(counts)
-        self._domain = domain
-
-    rows = ArrayTally.items
-
-    @strip_context
-    def names(self, rows: IntArray) -> list[Any]:
-        """The items of some rows, as the domain wrote them."""
-        return self._domain.names(rows)
-
-
-class FamilyTally(Protocol):
-    """The votes of every cell of a family, counted and fixed: for each group, in the order of the list, a `Tally`'s.
-
-    Rows and names are found for all groups together, so that the engine is asked once. `people` is how many persons
-    each group has after the limits, if the request asks for it.
-    """
-
-    people: IntArray | None
+    def people(self) -> IntArray | None:
+        """How many persons each group has after the limits, if the request asks for it."""
 
     def __len__(self) -> int:
         """How many groups there are."""
@@ -559,10 +528,34 @@ class FamilyTally(Protocol):
         """The row of each pick, group by group: in the domain, or among the items of all picks in their order."""
 
     def names(self, rows: Sequence[IntArray]) -> list[Sequence[Any]]:
-        """The items of some rows, group by group."""
+        """The items of some rows, group by group, as the domain wrote them."""
 
-    def find(self, picks: Sequence[Picks]) -> list[Sequence[Any]]:
-        """The items of all picks, group by group."""
+
+class LocalTally:
+    """The votes of every row of the domain, in memory: a family of one list."""
+
+    people = None
+
+    def __init__(self, domain: Domain, counts: IntArray) -> None:
+        self._domain, self._lists = domain, [ArrayTally(counts)]
+
+    def __len__(self) -> int:
+        return len(self._lists)
+
+    def __getitem__(self, group: int) -> ArrayTally:
+        return self._lists[group]
+
+    def __iter__(self) -> Iterator[ArrayTally]:
+        return iter(self._lists)
+
+    def rows(self, picks: Sequence[Picks]) -> list[IntArray]:
+        """The row of each pick."""
+        return list(map(ArrayTally.items, self._lists, picks))
+
+    @strip_context
+    def names(self, rows: Sequence[IntArray]) -> list[Sequence[Any]]:
+        """The items of some rows, as the domain wrote them."""
+        return list(map(self._domain.names, rows))
 
 
 Ask = Callable[[str], Sequence[Sequence[Any]]]
@@ -657,34 +650,6 @@ class CellTally:
         found = [self._chosen[row] for row in together] if self._domain is None else self._domain.names(together)
         return _split(found, rows)
 
-    def find(self, picks: Sequence[Picks]) -> list[Sequence[Any]]:
-        """The items of all picks."""
-        return self.names(self.rows(picks))
-
-
-class RemoteTally:
-    """The only list of a family without groups."""
-
-    def __init__(self, family: CellTally) -> None:
-        self._family = family
-
-    @property
-    def d(self) -> int:
-        """How many items there are. Without a domain, it is not public."""
-        return self._family[0].d
-
-    def above(self, k: int, depth: int) -> Profile:
-        """Show every level."""
-        return self._family[0]
-
-    def rows(self, picks: Picks) -> IntArray:
-        """The row of each pick."""
-        return self._family.rows([picks])[0]
-
-    def names(self, rows: IntArray) -> Sequence[Any]:
-        """The items of some rows."""
-        return self._family.names([rows])[0]
-
 
 def make_tally(
     dialect: Dialect,
@@ -693,16 +658,15 @@ def make_tally(
     *,
     write: Callable[[Any], bytes | None] = write_item,
     hint: str | None = None,
-) -> Tally | FamilyTally:
-    """The tally of a table of an engine: of a family, or of one list.
+) -> CellTally:
+    """The tally of a table of an engine.
 
     A table under a private cap has a row for each cell and step between two caps. The cap is chosen here, and all that
     is asked later is asked of the votes within it.
     """
     if request.choose_cap is not None:
         ask = _apply_cap(dialect, ask, request, request.choose_cap)
-    family = CellTally(dialect, ask, request, write=write, hint=hint)
-    return RemoteTally(family) if request.groups is None else family
+    return CellTally(dialect, ask, request, write=write, hint=hint)
 
 
 def _apply_cap(dialect: Dialect, ask: Ask, request: Request, choose: Callable[[Sequence[int]], int]) -> Ask:

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 from shortlist.errors import ParameterError
 from shortlist.votes.domain import NAME, check_domain, choose_item, number_items
@@ -34,7 +34,6 @@ from shortlist.votes.source import (
     VOTES,
     Choose,
     Description,
-    FamilyTally,
     Header,
     Origin,
     Request,
@@ -89,9 +88,11 @@ class Plan:
 
     @property
     def sizes(self) -> tuple[int, ...] | None:
-        """How many items each group of a family has, if they are listed."""
+        """How many items each list has, if they are listed."""
         groups, domain = self.request.groups, self.request.domain
-        return None if groups is None or domain is None else tuple(groups.count_items(domain).tolist())
+        if domain is None:
+            return None
+        return (domain.d,) if groups is None else tuple(groups.count_items(domain).tolist())
 
     @property
     def people(self) -> tuple[int | None, ...] | None:
@@ -109,13 +110,7 @@ class Plan:
     def count(self) -> Tally:
         """Read the votes and count them. Whatever depends on a row is found here, after the charge."""
         with self.source.explain_failures():
-            return cast(Tally, self.source.count(self.described, self.request))
-
-    @strip_context
-    def count_family(self) -> FamilyTally:
-        """Read the votes of a family and count them."""
-        with self.source.explain_failures():
-            return cast(FamilyTally, self.source.count(self.described, self.request))
+            return self.source.count(self.described, self.request)
 
 
 @strip_context
@@ -126,7 +121,6 @@ def plan_tally(
     domain_column: str | None = None,
     groups: Any = None,
     observed: bool = False,
-    any_type: bool = False,
     memory_limit: str | None = None,
     workspace: Workspace | None = None,
     progress: Callable[[str], None] = lambda step: None,
@@ -144,7 +138,7 @@ def plan_tally(
     `domain` is the public list of items: a file, a list, a series, a frame or a `Query`. `domain_column` names its
     column; else it is called like `item`, or it is the only one (but not of a CSV file, which may lack a header).
     Duplicates and gaps in it are ignored, items without votes count 0, and votes for other items are ignored.
-    With `observed`, there is no domain, and items are what the votes say. With `any_type`, no type is refused.
+    With `observed`, there is no domain, and items are what the votes say. For a check, no type is refused.
 
     `by` names the columns of the groups of a family. `groups` is the public list of groups, and votes of other groups
     are ignored. Without it, the domain must have the columns of `by`, and an item counts in the groups that it is
@@ -174,11 +168,11 @@ def plan_tally(
         progress("Reading the domain")
         request = _read_domain(workspace, domain, column=domain_column, request=request, listed=listed)
     if request.by or (request.span and request.span.periods):
-        request = _read_groups(workspace, unwrap(groups), votes, request, any_limit=any_type)
+        request = _read_groups(workspace, unwrap(groups), votes, request)
     source = open_votes(workspace, votes)
     with source.explain_failures():
         described = source.describe(partial(Header.take, wanted=request.columns, where=VOTES))
-    if not any_type:
+    if not request.checked:
         check_types(described, request)
         progress("Counting the votes")
     return Plan(workspace=workspace, source=source, described=described, request=request)
@@ -205,7 +199,7 @@ def _read_domain(workspace: Workspace, domain: Any, *, column: str | None, reque
         return replace(request, domain=numbered, groups=groups)
 
 
-def _read_groups(workspace: Workspace, groups: Any, votes: Any, request: Request, *, any_limit: bool) -> Request:
+def _read_groups(workspace: Workspace, groups: Any, votes: Any, request: Request) -> Request:
     """Read the public list of groups, unless the domain has it, and find the number of groups of a person."""
     listed = request.groups if request.by else ALL
     if listed is None:
@@ -221,7 +215,7 @@ def _read_groups(workspace: Workspace, groups: Any, votes: Any, request: Request
             people = columns.pop(PEOPLE, None)
             listed = number_groups(list(columns.values()), people)
     limits = [each for each in (request.groups_per_person, request.cap) if each is not None]
-    if not limits and not request.counted and not any_limit:
+    if not limits and not request.counted and not request.checked:
         raise ParameterError(
             "`groups_per_person` or `votes_per_person` must be given with `by`",
             "without a limit, one person could be in every list",

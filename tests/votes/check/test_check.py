@@ -104,7 +104,7 @@ def test_counts_the_votes_of_a_release():
         "track": pa.array(random.integers(0, 20, 500), mask=random.random(500) < 0.1),
     }
     found = check(votes, person="user", item="track", domain=range(5, 40))
-    profile = tally(votes, person="user", item="track", domain=range(5, 40)).above(1, 0)
+    profile = tally(votes, person="user", item="track", domain=range(5, 40))[0].above(1, 0)
     assert found.votes == int((profile.values * profile.sizes).sum())
     assert found.items_voted == int(profile.sizes[profile.values > 0].sum())
     parts = (found.without_person, found.without_item, found.unreadable, found.not_in_domain, found.matched)

@@ -205,7 +205,7 @@ def test_durations_are_no_items():
     frame = pd.DataFrame({"user": [1, 2], "track": pd.to_timedelta(durations)})
     for votes in (frame, {"user": [1, 2], "track": durations}, {"user": [1, 2], "track": pa.array(durations)}):
         for cap in (None, 1):
-            assert observe(votes, person="user", item="track", votes_per_person=cap).d == 0
+            assert observe(votes, person="user", item="track", votes_per_person=cap)[0].d == 0
     for votes in (
         pa.table({"user": [1], "track": pa.array(durations[:1])}),
         pl.DataFrame({"user": [1], "track": durations[:1]}),

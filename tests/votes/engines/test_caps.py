@@ -186,7 +186,7 @@ def test_a_private_cap_of_a_family_is_for_one_unit(hold, engine, per):
     asked = {"person": "user", "item": "track", "domain": DOMAIN, "time": "day", "span": span, "with_people": True}
     private = {"votes_per_person": CAPS[-1], "caps": CAPS, "choose_cap": lambda numbers: found.extend(numbers) or 2}
     for limit in ({"votes_per_person": 2}, private):
-        family = plan_count(votes, **asked, **limit).count_family()
+        family = plan_count(votes, **asked, **limit).count()
         levels = [(each.values.tolist(), each.sizes.tolist()) for each in family]
         results.append((levels, family.people.tolist()))
     assert results[0] == results[1]
@@ -200,6 +200,6 @@ def test_a_private_cap_is_counted_after_the_limit_on_groups():
     votes, found = dict(zip(("user", "track", "land"), map(list, zip(*rows, strict=True)), strict=True)), []
     asked = {"person": "user", "item": "track", "domain": DOMAIN, "by": "land", "groups": ["at", "de", "fr"]}
     private = {"votes_per_person": CAPS[-1], "caps": CAPS, "choose_cap": lambda numbers: found.extend(numbers) or 9}
-    family = plan_count(votes, **asked, **private, groups_per_person=1).count_family()
+    family = plan_count(votes, **asked, **private, groups_per_person=1).count()
     assert found == [4, 4, 4, 0]
     assert sum(int((each.values * each.sizes).sum()) for each in family) == 12

@@ -43,10 +43,10 @@ def read_all(tally):
 
     from shortlist.profile import EVERY_LEVEL, Picks
 
-    profile = tally.above(tally.d, EVERY_LEVEL)
+    profile = tally[0].above(tally[0].d, EVERY_LEVEL)
     levels = np.repeat(profile.values, profile.sizes)
     ranks = np.concatenate([np.arange(size) for size in profile.sizes])
-    return list(zip(tally.names(tally.rows(Picks(levels=levels, ranks=ranks))), levels.tolist(), strict=True))
+    return list(zip(tally.names(tally.rows([Picks(levels=levels, ranks=ranks)]))[0], levels.tolist(), strict=True))
 
 
 @pytest.mark.parametrize("kind", ITEMS)
@@ -115,7 +115,7 @@ def test_floats_are_no_items(hold, engine, typed):
 def test_nobody_voted(hold):
     """No votes are no error: that there are none is data."""
     tally = observe(**hold({"user": [None, 1], "track": ["a", None]}), person="user", item="track")
-    assert tally.d == 0
+    assert tally[0].d == 0
 
 
 def test_values_of_many_types_are_read_one_by_one():

@@ -59,7 +59,7 @@ def test_shows_no_names_of_an_answer(database):
 @pytest.mark.parametrize("end", ["; -- hi", ";\n/* hi; */ ;", " -- hi;", "-- ';\n;"])
 def test_takes_what_may_follow_a_query(database, end):
     """A semicolon and comments may follow."""
-    assert count(database, "SELECT user, track FROM log WHERE track <> ';'" + end).d == 2
+    assert count(database, "SELECT user, track FROM log WHERE track <> ';'" + end)[0].d == 2
 
 
 def test_refuses_a_column_that_is_there_twice(database):
@@ -71,7 +71,7 @@ def test_refuses_a_column_that_is_there_twice(database):
 def test_an_empty_answer_has_the_domains_type(database):
     """Without rows, the answer fits any domain."""
     sql = "SELECT user, user AS track FROM log WHERE user > 5"
-    assert tally(Query(database, sql), person="user", item="track", domain=[7, 8]).d == 2
+    assert tally(Query(database, sql), person="user", item="track", domain=[7, 8])[0].d == 2
 
 
 def test_refuses_files_that_the_query_cannot_read(tmp_path):

@@ -129,7 +129,7 @@ def test_postgres_answers_one_select(plays, sql):
     """Anything but one SELECT is refused, and does nothing."""
     with pytest.raises(ParameterError, match="sql must be one SELECT"):
         tally(Query(plays.database, sql), person="u", item="item", domain=["a"])
-    assert tally(plays, person="u", item="item", domain=["a"]).d == 1
+    assert tally(plays, person="u", item="item", domain=["a"])[0].d == 1
 
 
 def test_postgres_functions_write_nothing(plays):

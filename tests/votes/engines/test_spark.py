@@ -92,7 +92,7 @@ def test_limits_keep_what_they_keep_elsewhere(spark, join):
     here, elsewhere = (
         [each.above(4, EVERY_LEVEL) for each in family]
         for votes in (spark.createDataFrame(table), table)
-        for family in [plan_count(votes, **asked, groups_per_person=2, votes_per_person=3).count_family()]
+        for family in [plan_count(votes, **asked, groups_per_person=2, votes_per_person=3).count()]
     )
     assert sum((each.values * each.sizes).sum() for each in here) == 9 * 3
     for one, other in zip(here, elsewhere, strict=True):

@@ -69,7 +69,7 @@ def test_limits_and_periods_come_before_the_sum(hold, engine):
     span = read_span(time="day", every="week", since="2026-W36", until="2026-W38")
     asked = {**ASKED, "time": "day", "span": span, "by": "city", "groups": [0], "with_people": True}
     for limits, cells in (({"groups_per_person": 2}, 4), ({"votes_per_person": 3}, 3), ({"votes_per_person": 1}, 1)):
-        family = plan_count(votes, **asked, **limits).count_family()
+        family = plan_count(votes, **asked, **limits).count()
         sums = [int((p.values * p.sizes).sum()) for p in (each.above(each.d, EVERY_LEVEL) for each in family)]
         assert 5 * cells * 14 <= sum(sums) <= 5 * cells * 49
         assert 5 <= family.people.sum() <= 5 * min(cells, 3)
@@ -81,7 +81,7 @@ def test_a_row_without_weight_is_as_if_it_were_not_there():
     users, items, lengths = map(list, zip(*rows, strict=True))
     votes = {"user": users, "track": items, "length": lengths, "city": [0] * len(rows)}
     asked = {**ASKED, "domain": list("abcdefgh"), "by": "city", "groups": [0], "votes_per_person": 1}
-    family = plan_count(votes, **asked, with_people=True).count_family()
+    family = plan_count(votes, **asked, with_people=True).count()
     assert family[0].above(1, EVERY_LEVEL).values.tolist() == [5, 0]
     assert family.people.tolist() == [1]
 

@@ -136,7 +136,7 @@ PROGRAM = """
 from shortlist import Files
 from shortlist.votes.tallies import plan_tally
 counted = plan_tally(Files("-", format={form!r}), person="user", item="track", domain=["café", "007"]).count()
-print(counted.above(1, 0).values.tolist())
+print(counted[0].above(1, 0).values.tolist())
 """
 
 

@@ -94,7 +94,7 @@ def test_columns_without_a_header_are_refused_whatever_the_file_holds(folder):
         with pytest.raises(DataError, match="must have a column 'user'"):
             count(files, person="user", item="2")
         for item in ("2", "3", "day"):
-            assert count(files, person="1", item=item).d == 3
+            assert count(files, person="1", item=item)[0].d == 3
 
 
 def test_reads_empty_files_as_tables_without_rows(folder):
@@ -103,9 +103,9 @@ def test_reads_empty_files_as_tables_without_rows(folder):
     (folder / "none.jsonl").touch()
     (folder / "some.jsonl").write_text('{"user": 1, "track": "a"}\n')
     counted = tally(Files("none.csv", header=False), person="1", item="2", domain=["a", "b"])
-    assert (counted.d, counted.above(1, 0).values.tolist()) == (2, [0])
-    assert count("none.jsonl").above(1, 0).values.tolist() == [0]
-    assert count(["none.jsonl", "some.jsonl"]).above(1, 0).values.tolist() == [1, 0]
+    assert (counted[0].d, counted[0].above(1, 0).values.tolist()) == (2, [0])
+    assert count("none.jsonl")[0].above(1, 0).values.tolist() == [0]
+    assert count(["none.jsonl", "some.jsonl"])[0].above(1, 0).values.tolist() == [1, 0]
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])

@@ -60,8 +60,8 @@ def test_gaps_alone_may_have_any_type(tmp_path, all_items, read, reverse):
         assert all_items(observe(votes, **asked)) == [(2, "a")]
         # A file of gaps alone is not refused, either.
         alone = read(write(tmp_path, {**table, column: gaps}))
-        assert tally(alone, **asked, domain=["a", "b"]).above(1, 0).values.tolist() == [0]
-        assert observe(alone, **asked).d == 0
+        assert tally(alone, **asked, domain=["a", "b"])[0].above(1, 0).values.tolist() == [0]
+        assert observe(alone, **asked)[0].d == 0
 
 
 @READ
@@ -113,7 +113,7 @@ def test_a_person_in_two_types_is_one(tmp_path, kinds, cap, read, reverse):
     tables = [{"user": users, "track": ["a"] * len(users)} for users in (first, second)]
     votes = read(write(tmp_path, *tables, reverse=reverse))
     expected = len(first) + (kinds == "floats")
-    assert tally(votes, **ASKED, domain=["a"], votes_per_person=cap).above(1, 0).values.tolist() == [expected]
+    assert tally(votes, **ASKED, domain=["a"], votes_per_person=cap)[0].above(1, 0).values.tolist() == [expected]
     assert check(votes, **ASKED, domain=["a"]).persons == expected
 
 
@@ -180,10 +180,10 @@ def test_counts_groups_and_times_may_have_any_type(tmp_path, all_items, read):
     votes = read(write(tmp_path, *tables))
     span = read_span(time="day", every="week", since="2026-W36", until="2026-W37")
     weeks = plan_tally(votes, **ASKED, domain=["a"], time="day", span=span, groups_per_person=1)
-    assert [each.above(1, 0).values.tolist() for each in weeks.count_family()] == [[1], [2]]
+    assert [each.above(1, 0).values.tolist() for each in weeks.count()] == [[1], [2]]
     assert weeks.time_kind == "dates and text and timestamps with time zone"
     places = plan_tally(votes, **ASKED, domain=["a"], by="place", groups=[7, 8], groups_per_person=1)
-    assert [each.above(1, 0).values.tolist() for each in places.count_family()] == [[4], [0]]
+    assert [each.above(1, 0).values.tolist() for each in places.count()] == [[4], [0]]
 
 
 def test_columns_are_refused_if_no_file_fits(tmp_path):
@@ -193,11 +193,11 @@ def test_columns_are_refused_if_no_file_fits(tmp_path):
     with pytest.raises(DataError, match="it holds dates and booleans"):
         tally(paths, **ASKED, domain=[7])
     paths = write(tmp_path, *({"user": [1], "track": each} for each in (*days, pa.array(["7"]))))
-    assert tally(paths, **ASKED, domain=[7]).above(1, 0).values.tolist() == [1]
+    assert tally(paths, **ASKED, domain=[7])[0].above(1, 0).values.tolist() == [1]
     paths = write(
         tmp_path, *({"user": each, "track": [7]} for each in (pa.array([[1]]), pa.array([1]), pa.array([[1]])))
     )
-    assert tally(paths, **ASKED, domain=[7]).above(1, 0).values.tolist() == [1]
+    assert tally(paths, **ASKED, domain=[7])[0].above(1, 0).values.tolist() == [1]
     with pytest.raises(DataError, match="persons as plain values"):
         tally([paths[0], paths[2]], **ASKED, domain=[7])
 
@@ -209,7 +209,9 @@ def test_a_public_list_has_one_kind_of_values_in_all_files(tmp_path):
         (tmp_path / folder).mkdir()
     columns = [pa.array([Decimal("7.5")]), pa.array([Decimal("8.00")])]
     write(tmp_path / "same", *({"track": each} for each in columns))
-    assert tally(votes, **ASKED, domain=tmp_path / "same").names(np.array([0, 1])) == [Decimal("7.50"), Decimal("8.00")]
+    assert tally(votes, **ASKED, domain=tmp_path / "same").names([np.array([0, 1])]) == [
+        [Decimal("7.50"), Decimal("8.00")]
+    ]
     write(tmp_path / "other", {"track": [7]}, {"track": ["7"]})
     with pytest.raises(DataError, match="column 'track' of the domain must have one type in all files") as caught:
         tally(votes, **ASKED, domain=tmp_path / "other")

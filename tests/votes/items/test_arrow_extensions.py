@@ -65,7 +65,7 @@ def test_typed_uuids_are_persons(cap, all_items):
 def test_typed_uuids_without_a_domain():
     """They are observed as their text."""
     votes = pa.table({"user": [1, 2, 3], "track": as_uuids([TEXTS[0], TEXTS[0], None])})
-    assert observe(votes, person="user", item="track").above(1, 0).values.tolist() == [2]
+    assert observe(votes, person="user", item="track")[0].above(1, 0).values.tolist() == [2]
 
 
 def test_empty_uuids(all_items):
