@@ -64,7 +64,7 @@ def test_takes_a_catalogue_that_is_no_table_of_votes(tmp_path):
     assert (
         tally(
             Files(votes, header=False), person="2", item="1", domain=Files(catalogue, header=False), domain_column="1"
-        ).d
+        )[0].d
         == 3
     )
     table = {"user": [1, 2], "track": ["a", "b"]}

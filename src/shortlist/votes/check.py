@@ -29,7 +29,7 @@ from shortlist.votes.failures import register_engine, strip_context, translate_e
 from shortlist.votes.libraries import pa
 from shortlist.votes.matching import can_match, make_key_table
 from shortlist.votes.queries import invent_name, quote_text
-from shortlist.votes.source import VOTES, Request, Table, TypedRows
+from shortlist.votes.source import VOTES, Description, Request, Table
 from shortlist.votes.tallies import plan_tally
 from shortlist.votes.values import LARGEST_WEIGHT, Family
 
@@ -311,7 +311,7 @@ def check(
         return _describe_rows(workspace, votes_table, request, families, show_values=show_values)
 
 
-def _fill(workspace: Workspace, table: str, request: Request, connection: Any, rows: TypedRows) -> list[Family]:
+def _fill(workspace: Workspace, table: str, request: Request, connection: Any, rows: Description) -> list[Family]:
     """Match every row and keep it in a new table; return the families of the items, as far as types tell.
 
     `row` is that of the domain; `written` is the item as text, where it matched no row, and `readable` says whether it
@@ -321,7 +321,7 @@ def _fill(workspace: Workspace, table: str, request: Request, connection: Any, r
     """
     assert request.domain is not None
     if connection is not workspace.connection:
-        connection, rows = workspace.connection, workspace.open_table(Table.of(open_stream(rows.relation)))
+        connection, rows = workspace.connection, workspace.open_table(Table.of(open_stream(rows.held)))
     kinds = '"row" BIGINT, written VARCHAR, readable BOOLEAN, missing BOOLEAN, person VARCHAR, "count" BIGINT, '
     kinds += "weight BIGINT, period BIGINT, group_number BIGINT"
     # Replaced: a file with bad lines is read a second time.

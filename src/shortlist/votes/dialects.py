@@ -50,7 +50,7 @@ class Column:
     """
 
     value: str
-    kind: str
+    kind: str = ""
     arrow: Any = None
     family: Family | None = None
 

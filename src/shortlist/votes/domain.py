@@ -24,10 +24,9 @@ from shortlist.votes.libraries import compute, duckdb, find_library, has_columns
 from shortlist.votes.places import STDIN
 from shortlist.votes.queries import Query, list_sources, list_texts, reads_from
 from shortlist.votes.source import Header, Origin, Request
-from shortlist.votes.values import DIGITS, Family, find_family, write_exact
+from shortlist.votes.values import DIGITS, ITEM_TYPES, Family, find_family, write_exact
 
 NAME = "the domain"
-_ALLOWED = "text, whole numbers, booleans, dates, times, timestamps, decimals or bytes"
 _FROM_VOTES = (
     "If the list came from the votes, an item that only one person voted for could be released if and only if that "
     "person is in the data, and no differentially private release may tell that. So the list has to be known without "
@@ -75,7 +74,7 @@ def number_items(column: Any, *, noun: str = "item", of: str = "domain") -> Doma
     family = find_family(column.type)
     if family in (Family.FLOAT, Family.OTHER) and not pa.types.is_null(column.type):
         raise DataError(
-            f"the {noun}s of the {of} must be {_ALLOWED}",
+            f"the {noun}s of the {of} must be {ITEM_TYPES}",
             f"not {family}",
             hint=("cast them to text or to whole numbers; in pandas, a column of whole numbers with gaps is 'Int64'"),
         )

@@ -26,10 +26,10 @@ from shortlist.privacy.numbers import quote
 from shortlist.safe_text import escape_surrogates
 from shortlist.votes.dialects import DUCKDB, NO_COUNT, Column
 from shortlist.votes.failures import end_in, register_engine, translate_errors
-from shortlist.votes.files import OpenedFiles
+from shortlist.votes.files import ALIKE, OpenedFiles
 from shortlist.votes.formats import open_files, write_float
 from shortlist.votes.libraries import compute, datasets, duckdb, pa
-from shortlist.votes.matching import Lookup, can_match, make_key_table
+from shortlist.votes.matching import Lookup, make_key_table
 from shortlist.votes.queries import READABLE, Query, invent_name, quote_text, refuse_sql, strip_query
 from shortlist.votes.source import (
     Choose,
@@ -41,12 +41,11 @@ from shortlist.votes.source import (
     Source,
     Table,
     Tally,
-    TypedRows,
     check_counts,
     make_tally,
     scatter_counts,
 )
-from shortlist.votes.times import MOMENTS, MomentLookup
+from shortlist.votes.times import MomentLookup
 from shortlist.votes.values import (
     DIGITS,
     LARGEST_FLOAT,
@@ -68,7 +67,7 @@ except ImportError:  # Windows: nothing is locked, and nothing is swept
     fcntl = None  # type: ignore[assignment]
 
 _R = TypeVar("_R")
-_COMPLETE = "is every file complete, and are all its rows alike?"
+
 _SIZE = re.compile(r"\s*([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*[KMGT]i?B\s*", re.IGNORECASE)
 _PREFIX, _LOCK = "shortlist-", "owner.lock"
 
@@ -116,7 +115,7 @@ class Workspace:
             self._connection.execute("SET TimeZone = 'UTC'")
         return self._connection
 
-    def count(self, connection: Any, rows: TypedRows, request: Request) -> Tally:
+    def count(self, connection: Any, rows: Description, request: Request) -> Tally:
         """Count votes in the connection that has them."""
         return count_rows(self, connection, rows, request)
 
@@ -130,7 +129,7 @@ class Workspace:
             finally:
                 self.connection.execute("RESET disabled_optimizers")
 
-    def open_table(self, table: Table, request: Request | None = None) -> TypedRows:
+    def open_table(self, table: Table, request: Request | None = None) -> Description:
         """Open a table as a relation. Without a request, its columns have types."""
         connection = self.connection
         columns, places = list(_choose_columns(table.kinds, request)), list(table.kinds)
@@ -141,11 +140,13 @@ class Workspace:
             )
             for batch in table.batches
         )
-        known = {role: kind for role, kind in table.kinds.items() if kind is not None}
-        types = {role: (choose_exact_type(kind), find_family(kind)) for role, kind in known.items()}
+        known = {
+            role: Column(value=f"v.{role}", arrow=choose_exact_type(kind), family=find_family(kind))
+            for role, kind in table.kinds.items()
+            if kind is not None
+        }
         if len(known) == len(places):
-            relation = connection.from_arrow(pa.RecordBatchReader.from_batches(schema, batches))
-            return TypedRows.of(relation, types)
+            return describe_rows(connection.from_arrow(pa.RecordBatchReader.from_batches(schema, batches)), known)
         # In this thread, because an engine may answer no other, and to a table, which spills.
         kept, empty = invent_name(), connection.from_arrow(schema.empty_table())
         fields = ", ".join(f"{name} {kind}" for name, kind in zip(empty.columns, empty.types, strict=True))
@@ -153,7 +154,7 @@ class Workspace:
         votes = "true" if request is None or request.checked else "item IS NOT NULL AND other IS NOT NULL"
         for batch in batches:
             connection.from_arrow(pa.Table.from_batches([batch])).filter(votes).insert_into(kept)
-        return TypedRows.of(connection.table(kept), types)
+        return describe_rows(connection.table(kept), known)
 
 
 def _read_size(size: Any) -> str:
@@ -230,7 +231,7 @@ _VIEW = invent_name()
 """What votes under limits are called in a query. DuckDB 1 makes a temporary view of that name."""
 
 
-def count_rows(workspace: Workspace, connection: Any, rows: TypedRows, request: Request) -> Tally:
+def count_rows(workspace: Workspace, connection: Any, rows: Description, request: Request) -> Tally:
     """Count votes in the connection that has them; without a domain, the workspace keeps the groups."""
     domain = request.domain
     with Views(connection) as views:
@@ -243,6 +244,17 @@ def count_rows(workspace: Workspace, connection: Any, rows: TypedRows, request: 
         if connection is not workspace.connection:
             counted = workspace.connection.from_arrow(open_stream(counted))
         return keep_groups(workspace, counted, family if domain is None else Family.INTEGER, request)
+
+
+def describe_rows(relation: Any, known: Mapping[str, Column]) -> Description:
+    """The rows of a relation, whose columns are called by their roles, given the columns that have Arrow types.
+
+    Columns that were written or numbered value by value have no family, and those of gaps.
+    """
+    columns = {}
+    for role, kind in zip(relation.columns, map(str, relation.types), strict=True):
+        columns[role] = replace(known.get(role) or Column(value=f"v.{role}"), kind=kind)
+    return Description(columns=columns, held=relation)
 
 
 class Views:
@@ -264,7 +276,7 @@ class Views:
         self._connection.register(self._names[-1], table)
         return self._names[-1]
 
-    def match(self, rows: TypedRows, request: Request, *, taken: Mapping[str, str], where: Sequence[str] = ()) -> Any:
+    def match(self, rows: Description, request: Request, *, taken: Mapping[str, str], where: Sequence[str] = ()) -> Any:
         """The relation of `Dialect.write_votes`."""
         self._names.append(view := invent_name())
         sql = DUCKDB.write_votes(
@@ -276,17 +288,17 @@ class Views:
             send=self.send,
             send_keys=lambda public, column: self.send(make_key_table(public, column.arrow, column.family)),
         )
-        return rows.relation.query(view, sql)
+        return rows.held.query(view, sql)
 
 
-def match_rows(views: Views, rows: TypedRows, request: Request) -> tuple[Any, Family | None]:
+def match_rows(views: Views, rows: Description, request: Request) -> tuple[Any, Family | None]:
     """Put numbers in place of the values that are public, and tell the family of the items. Other votes are dropped.
 
     Where persons have several types, each is written as the text that it has in all of them. Without a domain, items of
     several types are written as `write_item` does, and have no family.
     """
-    parts = [leave_out_misfits(part, request) for part in rows.parts]
-    parts = [_round_items(part) for part in parts] if request.domain is None else parts
+    rounded = rows.parts if request.domain is not None else map(_round_items, rows.parts)
+    parts = [leave_out_misfits(part, request) for part in rounded]
     items, persons = ({part.columns[role].kind for part in parts} - {_GAPS} for role in ("item", "other"))
     as_bytes = request.domain is None and len(items) > 1
     as_text = len(persons) > 1 and not all(map(_WHOLE.fullmatch, persons))
@@ -310,21 +322,17 @@ def match_rows(views: Views, rows: TypedRows, request: Request) -> tuple[Any, Fa
     return united, None if as_bytes else next(iter(families), Family.OTHER)
 
 
-def leave_out_misfits(rows: TypedRows, request: Request) -> TypedRows:
+def leave_out_misfits(rows: Description, request: Request) -> Description:
     """The rows of one file with gaps in place of the columns of which no value can count, by their types."""
-    columns, public = dict(rows.columns), request.public
+    columns, families = dict(rows.columns), request.families
     for role, column in rows.columns.items():
-        family = column.family
-        misfit = role in public and family is not None and not can_match(public[role].family, family)
-        misfit |= role == "moment" and family not in (None, *MOMENTS)
-        misfit |= role == "item" and request.domain is None and family == Family.OTHER
-        misfit |= role == "other" and not request.counted and _NEVER_PERSONS.search(column.kind) is not None
-        if misfit:
+        misfit = column.family is not None and column.family not in families.get(role, Family)
+        if misfit or (role == "other" and not request.counted and _NEVER_PERSONS.search(column.kind)):
             columns[role] = Column(value="NULL", kind=_GAPS)
     return replace(rows, columns=columns)
 
 
-def _round_items(rows: TypedRows) -> TypedRows:
+def _round_items(rows: Description) -> Description:
     """The rows of one file, whose items are whole numbers where they are floats, because a gap makes floats of them."""
     item = rows.columns["item"]
     if item.family != Family.FLOAT:
@@ -506,11 +514,10 @@ def _describe_relation(plain: Any) -> Description:
     """Describe a relation of `item`, `other` and further columns by its types. A column of gaps has no family."""
     names = [name for name in plain.columns if name != "other"]
     found = plain.project(", ".join(names)).limit(0).to_arrow_table().schema
-    described = Description.of({field.name: field.type for field in found}, None)
-    types = {role: (kind, find_family(kind)) for role, kind in described.kinds.items() if kind is not None}
-    kinds = dict(zip(plain.columns, map(str, plain.types), strict=True))
-    persons = _NEVER_PERSONS.search(kinds.get("other", "")) is None
-    return replace(described, plain=persons, held=TypedRows.of(plain, types))
+    known = Description.of({field.name: field.type for field in found}, plain).columns
+    described = describe_rows(plain, known)
+    persons = "other" not in described.columns or not _NEVER_PERSONS.search(described.columns["other"].kind)
+    return replace(described, plain=persons)
 
 
 # Files, queries and relations
@@ -519,7 +526,7 @@ def _describe_relation(plain: Any) -> Description:
 class DuckDBSource(Source):
     """A relation of the workspace or of a connection of the user, which `take` makes of the chosen columns."""
 
-    hint = _COMPLETE
+    hint = ALIKE
 
     def __init__(self, workspace: Workspace, connection: Any, name: str, take: Callable[[Choose], Any]) -> None:
         super().__init__(workspace, connection, name)
@@ -533,12 +540,12 @@ class DuckDBSource(Source):
     def open(self, described: Description) -> Table:
         """Read the columns to memory."""
         with register_engine(self._given.interrupt):
-            return Table.of(described.held.relation.to_arrow_table())
+            return Table.of(described.held.to_arrow_table())
 
-    def read_rows(self, described: Description, request: Request, use: Callable[[Any, TypedRows], _R]) -> _R:
+    def read_rows(self, described: Description, request: Request, use: Callable[[Any, Description], _R]) -> _R:
         """Use all rows where the relation is."""
         with register_engine(self._given.interrupt):
-            return use(self._given, described.held)
+            return use(self._given, described)
 
 
 class FileSource(DuckDBSource):
@@ -552,18 +559,14 @@ class FileSource(DuckDBSource):
         opened: OpenedFiles = self._take(choose)
         self._given = self._workspace.connection
         if opened.text:
-            return Description(kinds=dict.fromkeys(opened.chosen, pa.string()), held=opened)
+            return Description.of(dict.fromkeys(opened.chosen, pa.string()), opened)
         parts: list[Description] = opened.read(lambda *given: list(map(_describe_part, given)))
         # A column of gaps may be one of floats: nothing is refused by them.
-        first, *further = (
-            {
-                role: None if kind is not None and pa.types.is_floating(kind) else kind
-                for role, kind in each.kinds.items()
-            }
-            for each in parts
+        first, *more = (
+            replace(part, columns={role: _forget_floats(column) for role, column in part.columns.items()})
+            for part in parts
         )
-        plain = any(part.plain for part in parts)
-        return Description(kinds=first, further=tuple(further), plain=plain, held=opened)
+        return replace(first, more=tuple(more), plain=any(part.plain for part in parts), held=opened)
 
     def open(self, described: Description) -> Table:
         """Read the columns to memory, as values where files have different types."""
@@ -579,19 +582,23 @@ class FileSource(DuckDBSource):
         )
         return Table(kinds=kinds, batches=batches)
 
-    def read_rows(self, described: Description, request: Request, use: Callable[[Any, TypedRows], _R]) -> _R:
+    def read_rows(self, described: Description, request: Request, use: Callable[[Any, Description], _R]) -> _R:
         """Use the rows of all files."""
         opened: OpenedFiles = described.held
         workspace = self._workspace
 
         def use_parts(*given: Any) -> _R:
             first, *more = (
-                workspace.open_table(each) if isinstance(each, Table) else _describe_part(each).held for each in given
+                workspace.open_table(each) if isinstance(each, Table) else _describe_part(each) for each in given
             )
             with workspace.read_streams() if any(isinstance(each, Table) for each in given) else nullcontext():
                 return use(workspace.connection, replace(first, more=tuple(more)))
 
         return opened.read(use_parts)
+
+
+def _forget_floats(column: Column) -> Column:
+    return replace(column, family=None) if column.family is Family.FLOAT else column
 
 
 def _describe_part(given: Any) -> Description:
@@ -616,7 +623,7 @@ class RelationSource(DuckDBSource):
 
     def open(self, described: Description) -> Table:
         """Read the columns, batch by batch."""
-        return Table.of(open_stream(described.held.relation))
+        return Table.of(open_stream(described.held))
 
     read_rows = Source.read_rows
 

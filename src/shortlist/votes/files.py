@@ -50,6 +50,7 @@ _STATELESS = re.compile(
 )
 """Encodings in which the bytes of one row cannot change how later rows are read."""
 _COMPLETE = "is every file complete, and in the format that its name says?"
+ALIKE = "is every file complete, and are all its rows alike?"
 _CHUNK = 1 << 20
 _MARK = "shortlist-mark"
 """What cannot be decoded becomes a sign that is no UTF-8."""
@@ -199,8 +200,7 @@ class OpenedFiles(ABC):
 
         Columns are called by their roles.
         """
-        hint = "is every file complete, and are all its rows alike?"
-        with self._explain_failures(hint), register_engine(self._connection.interrupt):
+        with self._explain_failures(ALIKE), register_engine(self._connection.interrupt):
             try:
                 done = use(*self._make())
             except (duckdb.InvalidInputException, duckdb.NotImplementedException):

@@ -32,13 +32,13 @@ from shortlist.votes.source import (
     make_tally,
     scatter_counts,
 )
-from shortlist.votes.values import DIGITS, Family, choose_exact_type
+from shortlist.votes.values import DIGITS, Family, choose_exact_type, find_family
 
 
 def _needs_workspace(described: Description, request: Request) -> bool:
     """Whether votes go to the workspace: counts, families, votes of a time, with weights, or a cap, or no type."""
     several = request.groups is not None or request.span is not None or request.weight is not None
-    return request.counted or several or request.cap is not None or described.kinds.get("item") is None
+    return request.counted or several or request.cap is not None or not described.list_families("item")
 
 
 # Polars
@@ -75,13 +75,13 @@ class PolarsSource(ColumnsSource):
         if _needs_workspace(described, request):
             return super().count(described, request)
         domain, voted = request.domain, described.held.drop_nulls(["item", "other"])
-        kind, family = described.kinds["item"], described.find_family("item")
+        item = described.columns["item"]
         if voted.collect_schema()["other"].is_float():
             voted = voted.filter(pl.col("other").is_not_nan())
         if domain is not None:
-            keys = make_key_table(domain, choose_exact_type(kind), family)
+            keys = make_key_table(domain, choose_exact_type(item.arrow), item.family)
             keys = pl.from_arrow(keys).with_columns(pl.col("row").cast(pl.UInt32))  # short numbers are grouped faster
-            if family in (Family.NAIVE, Family.AWARE):
+            if item.family in (Family.NAIVE, Family.AWARE):
                 # Keys are times in UTC; the zone of the votes only says how to show them.
                 voted = voted.with_columns(pl.col("item").to_physical())
                 keys = keys.with_columns(pl.col("key").to_physical())
@@ -92,7 +92,7 @@ class PolarsSource(ColumnsSource):
         if domain is not None:
             return LocalTally(domain, scatter_counts(counted["item"], counted["votes"], d=domain.d))
         groups = self._workspace.open_table(Table.of(counted.to_arrow()))
-        return keep_groups(self._workspace, groups.relation, family, request)
+        return keep_groups(self._workspace, groups.held, item.family, request)
 
 
 def _make_plain(column: Any, kind: Any, role: str) -> Any:
@@ -151,7 +151,7 @@ class IbisSource(Source):
         plain, domain = described.held, request.domain
         if domain is None or _needs_workspace(described, request):
             return super().count(described, request)
-        keys = import_optional("ibis").memtable(make_key_table(domain, described.kinds["item"]))
+        keys = import_optional("ibis").memtable(make_key_table(domain, described.columns["item"].arrow))
         voted = plain.filter(plain.other.notnull())
         if plain.other.type().is_floating():
             voted = voted.filter(~voted.other.isnan())
@@ -185,7 +185,6 @@ class SparkSource(Source):
 
     def describe(self, choose: Choose) -> Description:
         """Take columns by position, because names may differ in case only. Text is compared by its bytes."""
-        import_optional("pyspark.sql.functions", extra="spark", purpose="reading Spark tables")
         found = list(self._given.columns)
         chosen = choose(Header(columns=found))
         numbered = self._given.toDF(*map(str, range(len(found))))
@@ -197,8 +196,11 @@ class SparkSource(Source):
         plain = numbered.selectExpr(*taken)
         persons = not dict(plain.dtypes).get("other", "").startswith(_NEVER_PERSONS)
         held = plain.distinct() if list(chosen) == ["item"] else plain
-        types = {field.name: _find_arrow_type(field.dataType) for field in plain.schema.fields}
-        return Description(kinds=types, plain=persons, held=held)
+        columns = {}
+        for field, (role, kind) in zip(plain.schema.fields, plain.dtypes, strict=True):
+            arrow = _find_arrow_type(field.dataType)
+            columns[role] = Column(value=f"v.{role}", kind=kind, arrow=arrow, family=find_family(arrow))
+        return Description(columns=columns, plain=persons, held=held)
 
     def open(self, described: Description) -> Table:
         """Read the columns."""
@@ -223,12 +225,8 @@ class SparkSource(Source):
 
         Under limits, the pairs of a person and a cell are computed at once.
         """
-        plain, session, family = described.held, described.held.sparkSession, described.find_family("item")
-        columns = {
-            role: Column(value=f"v.{role}", kind=kind, arrow=described.kinds[role], family=described.find_family(role))
-            for role, kind in plain.dtypes
-        }
-        frames, other = {(votes := invent_name()): plain}, columns["other"]
+        plain, session, family = described.held, described.held.sparkSession, described.columns["item"].family
+        frames, other = {(votes := invent_name()): plain}, described.columns["other"]
         where = [SPARK.is_present(other.value, other.kind)]
         if request.domain is None:
             where += [SPARK.is_held("v.item", family), *["is_valid_utf8(v.item)"] * (family == Family.TEXT)]
@@ -241,7 +239,7 @@ class SparkSource(Source):
         sql = SPARK.write_votes(
             f"{votes} AS v",
             request,
-            columns,
+            described.columns,
             # 0 and −0 are one person.
             taken={"other": "v.other + 0" if other.kind in ("double", "float") else "v.other"},
             where=where,

@@ -51,13 +51,11 @@ class PostgresSource(Source):
         """Make a view of the query, describe its columns, and forget it."""
         with closing(Session(self._given)) as session:
             chosen = session.open_view(self._given.sql, choose)
-        kinds = {role: column.arrow for role, column in chosen.items()}
-        persons = "other" not in chosen or chosen["other"].is_plain
-        return Description(kinds=kinds, plain=persons, held=(choose, chosen))
+        return Description(columns=chosen, plain="other" not in chosen or chosen["other"].is_plain, held=choose)
 
     def open(self, described: Description) -> Table:
         """Read the columns as Python values."""
-        return Table(kinds=dict.fromkeys(described.kinds), batches=self._read_batches(described))
+        return Table(kinds=dict.fromkeys(described.columns), batches=self._read_batches(described))
 
     def _read_batches(self, described: Description) -> Generator[tuple[Any, ...], None, None]:
         with self._open(described) as (session, chosen), closing(session):
@@ -84,19 +82,16 @@ class PostgresSource(Source):
                     f"key {column.key_type}, row bigint", _write_keys(public, column)
                 ),
             )
-            kind = item.key_type if request.domain is None else "bigint"
-            number = "group_number bigint, " if request.groups is not None else ""
-            steps = ("step bigint, ", ", exceeding bigint") if request.caps else ("", "")
-            firsts = ", firsts bigint" if request.with_people else ""
-            session.execute(f"CREATE TABLE {counts} ({number}item {kind}, {steps[0]}votes bigint{firsts}{steps[1]})")
-            session.execute("SET TRANSACTION READ ONLY")
             number = item.kind if request.domain is None else "int8"
             kinds = {"item": number, "other": other.kind, "group_number": "int8"}
             counting = POSTGRES.write_counting(f"({votes}) AS votes", request, kinds)
+            # Nothing is planned or read before the transaction reads only.
+            session.execute(f"CREATE TABLE {counts} AS {counting} WITH NO DATA")
+            session.execute("SET TRANSACTION READ ONLY")
             session.execute(f"INSERT INTO {counts} {counting}")
 
             def ask(sql: str) -> list[Any]:
-                with session.allow_interrupts():
+                with register_engine(session.connection.cancel):
                     return list(zip(*session.fetch(sql.format(table=counts)), strict=True))
 
             return make_tally(POSTGRES, ask, request, hint=READABLE)
@@ -107,12 +102,11 @@ class PostgresSource(Source):
 
         After an error it is closed at once. Otherwise the traceback would keep its transaction open on the server.
         """
-        choose, before = described.held
         session = Session(self._given)
         try:
-            with session.allow_interrupts():
-                chosen = session.open_view(self._given.sql, choose)
-                if chosen != before:
+            with register_engine(session.connection.cancel):
+                chosen = session.open_view(self._given.sql, described.held)
+                if chosen != described.columns:
                     raise ChangedError("the columns of the query must not change while it is read")
                 yield session, chosen
         except BaseException:
@@ -136,14 +130,14 @@ class Session:
                 "it could not be opened",
                 hint="is the address right, does the server run, and may this user connect?",
             )
-        self._connection = connection
+        self.connection = connection
         self.close = weakref.finalize(self, end_in, os.getpid(), _close, connection)
         self.view = f"pg_temp.{invent_name()}"
 
     def open_view(self, sql: str, choose: Choose) -> dict[str, ServerColumn]:
         """Make a temporary view of a query alone, and describe the chosen columns."""
         with translate_errors("the query", hint=READABLE):
-            self._connection.rollback()
+            self.connection.rollback()
             # Temporary objects are written even where a role reads only.
             self.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE")
             for setting in ("timezone = 'UTC'", "datestyle = 'ISO'", "client_encoding = 'UTF8'"):
@@ -156,25 +150,25 @@ class Session:
                 raise refuse_sql(str(error), sql) from None
             # The view is bound already; functions and operators that others made have no part in our statements.
             self.execute("SET LOCAL search_path = pg_catalog, pg_temp")
-            found = _describe_columns(self._connection, self.view)
+            found = _describe_columns(self.connection, self.view)
         chosen = choose(Header(columns=list(found), origin=Origin.ANSWER))
         return {role: found[name] for role, name in chosen.items()}
 
     def execute(self, statement: str, *, single: bool = False) -> None:
         """Run a statement; a single one cannot be followed by another."""
         # Only the simple protocol takes several statements, and prepared ones never use it.
-        self._connection.execute(statement.encode(), prepare=True if single else None)
+        self.connection.execute(statement.encode(), prepare=True if single else None)
 
     def fetch(self, statement: str) -> list[tuple[Any, ...]]:
         """Run a statement and take its answer."""
-        found: list[tuple[Any, ...]] = self._connection.execute(statement.encode()).fetchall()
+        found: list[tuple[Any, ...]] = self.connection.execute(statement.encode()).fetchall()
         return found
 
     def send(self, columns: str, data: bytes) -> str:
         """Send data, as CSV, to a new table, and return its name."""
         table = f"pg_temp.{invent_name()}"
         self.execute(f"CREATE TABLE {table} ({columns})")
-        with self._connection.cursor().copy(f"COPY {table} FROM STDIN (FORMAT csv)".encode()) as copying:
+        with self.connection.cursor().copy(f"COPY {table} FROM STDIN (FORMAT csv)".encode()) as copying:
             copying.write(data)
         self.execute(f"ANALYZE {table}")
         return table
@@ -183,16 +177,10 @@ class Session:
         """Fetch columns of the view in batches; of items alone, the different values."""
         distinct = "DISTINCT " if list(columns) == ["item"] else ""
         values = distinct + ", ".join(column.value for column in columns.values())
-        with self._connection.cursor(invent_name()) as cursor:
+        with self.connection.cursor(invent_name()) as cursor:
             cursor.execute(f"SELECT {values} FROM {self.view} AS v".encode())
             while rows := cursor.fetchmany(_BATCH):
                 yield tuple(zip(*rows, strict=True))
-
-    @contextmanager
-    def allow_interrupts(self) -> Iterator[None]:
-        """Let Ctrl-C stop the server."""
-        with register_engine(self._connection.cancel):
-            yield
 
 
 def _connect(query: Query) -> Any:

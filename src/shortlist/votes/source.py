@@ -32,8 +32,9 @@ from shortlist.votes.dialects import NO_COUNT, SEVERAL_COUNTS, Column, Dialect
 from shortlist.votes.failures import strip_context, translate_errors
 from shortlist.votes.libraries import pa
 from shortlist.votes.matching import can_match
-from shortlist.votes.times import check_times
+from shortlist.votes.times import MOMENTS
 from shortlist.votes.values import (
+    ITEM_TYPES,
     LARGEST_WEIGHT,
     NUMBERS,
     Family,
@@ -208,6 +209,14 @@ class Request:
         return items | name_groups(() if self.groups is None else self.groups.columns)
 
     @property
+    def families(self) -> dict[str, set[Family]]:
+        """The families of values that can count, by the roles of their columns."""
+        found = {"item": set(Family) - {Family.FLOAT, Family.OTHER}}
+        found |= {role: {each for each in Family if can_match(of.family, each)} for role, of in self.public.items()}
+        found |= {} if self.time is None else {"moment": set(MOMENTS)}
+        return found | ({} if self.weight is None else {"weight": {Family.TEXT, *NUMBERS}})
+
+    @property
     def cell(self) -> tuple[str, ...]:
         """The columns that make a cell."""
         return ("item",) if self.groups is None else ("group_number", "item")
@@ -331,32 +340,34 @@ def check_weight(weight: Any, max_weight: Any, person: Any) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Description:
-    """What a source says of the chosen columns before a row is read.
+    """The chosen columns by their roles, as a source describes them before a row is read, or as an engine has them.
 
-    `kinds` are the Arrow types of columns by their roles. A type is missing where the values say it, and None if it may
-    be that of gaps: then it is not refused, and what cannot match is ignored. `plain` says whether values of the
-    other column can be persons. Further files have the types `further`. `held` is the source's own.
+    A column is missing where the values say its type. It has no family if it may be one of gaps: then it is not
+    refused, and what cannot match is ignored. `plain` says whether values of the other column can be persons. Rows that
+    have other types are described in `more`. `held` is the source's own, or the relation of DuckDB with these columns.
     """
 
-    kinds: Mapping[str, Any] = field(default_factory=dict)
-    further: tuple[Mapping[str, Any], ...] = ()
+    columns: Mapping[str, Column] = field(default_factory=dict)
+    more: tuple[Description, ...] = ()
     plain: bool = True
     held: Any = None
 
     @classmethod
     def of(cls, types: Mapping[str, Any], held: Any) -> Description:
         """Describe columns by their Arrow types."""
-        kinds = {role: None if pa.types.is_null(kind) else kind for role, kind in types.items()}
-        return cls(kinds=kinds, plain="other" not in types or is_plain(types["other"]), held=held)
+        families = {role: None if pa.types.is_null(kind) else find_family(kind) for role, kind in types.items()}
+        columns = {role: Column(value=f"v.{role}", arrow=types[role], family=each) for role, each in families.items()}
+        return cls(columns=columns, plain="other" not in types or is_plain(types["other"]), held=held)
+
+    @property
+    def parts(self) -> tuple[Description, ...]:
+        """These rows, and more."""
+        return self, *self.more
 
     def list_families(self, role: str) -> list[Family]:
         """The families of a column: several where files differ, none where the values say it."""
-        kinds = (each.get(role) for each in (self.kinds, *self.further))
-        return list(dict.fromkeys(find_family(kind) for kind in kinds if kind is not None))
-
-    def find_family(self, role: str) -> Family | None:
-        """The only family of a column, None where the values say it."""
-        return next(iter(self.list_families(role)), None)
+        found = (each.columns[role].family for each in self.parts if role in each.columns)
+        return list(dict.fromkeys(each for each in found if each is not None))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -397,33 +408,6 @@ class Table:
         ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TypedRows:
-    """A relation of DuckDB with columns that are called by their roles.
-
-    Columns that were written or numbered value by value have no family, and those of gaps. `more` are rows of the same
-    columns in which some have another type.
-    """
-
-    relation: Any
-    columns: Mapping[str, Column]
-    more: tuple[TypedRows, ...] = ()
-
-    @classmethod
-    def of(cls, relation: Any, types: Mapping[str, tuple[Any, Family]]) -> TypedRows:
-        """The rows of a relation, given the Arrow types of its keys and the families of its columns."""
-        columns = {}
-        for role, kind in zip(relation.columns, map(str, relation.types), strict=True):
-            arrow, family = types.get(role, (None, None))
-            columns[role] = Column(value=f"v.{role}", kind=kind, arrow=arrow, family=family)
-        return cls(relation=relation, columns=columns)
-
-    @property
-    def parts(self) -> tuple[TypedRows, ...]:
-        """These rows, and more."""
-        return self, *self.more
-
-
 class Source(ABC):
     """A table in the engine that holds it. Errors call it by its name, and add a hint if the engine has one.
 
@@ -453,7 +437,7 @@ class Source(ABC):
         """Count votes for each item. By itself, a source lets DuckDB count its rows."""
         return self.read_rows(described, request, partial(self._workspace.count, request=request))
 
-    def read_rows(self, described: Description, request: Request, use: Callable[[Any, TypedRows], _R]) -> _R:
+    def read_rows(self, described: Description, request: Request, use: Callable[[Any, Description], _R]) -> _R:
         """Use all rows of the described columns, and the connection that has them."""
         table, workspace = self.open(described), self._workspace
         with closing(table.batches), workspace.read_streams():
@@ -461,35 +445,33 @@ class Source(ABC):
 
 
 def check_types(described: Description, request: Request) -> None:
-    """Refuse a column of which no value can ever be an item or a group. That depends on types alone, not on votes.
+    """Refuse a column of which no value can ever count. That depends on types alone, not on votes.
 
     Of several files, one that fits is enough.
     """
-    found, domain = described.list_families("item"), request.domain
-    if domain is None and found and {Family.FLOAT, Family.OTHER}.issuperset(found):
-        raise DataError(
-            f"without a domain, column {request.item!r} of the votes must hold text, whole numbers, "
-            "booleans, dates, times, timestamps, decimals or bytes",
-            f"it holds {' and '.join(found)}",
-            hint="cast it to text or to whole numbers",
-        )
-    check_times(str(request.time), described.list_families("moment"))
-    found = described.list_families("weight")
-    if found and not {Family.TEXT, *NUMBERS}.intersection(found):
-        raise DataError(
-            f"column {request.weight!r} of the votes must hold weights: numbers, or text such as 12 or 12.5",
-            f"it holds {' and '.join(found)}",
-            hint="cast it to whole numbers, of seconds or minutes, say",
-        )
-    columns = request.columns
+    expected = {
+        "item": (ITEM_TYPES, "cast it to text or to whole numbers"),
+        "moment": (
+            "dates, timestamps or text such as 2026-08-31 or 2026-08-31T23:59Z",
+            "cast it to a date or a timestamp",
+        ),
+        "weight": (
+            "weights: numbers, or text such as 12 or 12.5",
+            "cast it to whole numbers, of seconds or minutes, say",
+        ),
+    }
     for role, public in request.public.items():
+        meant = "items of the domain, which" if role == "item" else "groups, whose list"
+        hint = "cast one of them to the type of the other"
+        expected[role] = f"values that can be {meant} holds {public.family}", hint
+    for role, families in request.families.items():
         found = described.list_families(role)
-        if found and not any(can_match(public.family, each) for each in found):
-            meant = "items of the domain, which" if role == "item" else "groups, whose list"
+        if found and not families.intersection(found):
+            unlisted = "without a domain, " if role == "item" and request.domain is None else ""
             raise DataError(
-                f"column {columns[role]!r} of the votes must hold values that can be {meant} holds {public.family}",
+                f"{unlisted}column {request.columns[role]!r} of the votes must hold {expected[role][0]}",
                 f"it holds {' and '.join(found)}",
-                hint="cast one of them to the type of the other",
+                hint=expected[role][1],
             )
     # Each engine would compare other persons in its own way.
     if not described.plain and not request.counted:

@@ -102,7 +102,7 @@ class Plan:
     @property
     def time_kind(self) -> str | None:
         """What the column of times holds, as its types say. None if it is all gaps, or there is no such column."""
-        if self.request.time is not None and "moment" not in self.described.kinds:
+        if self.request.time is not None and "moment" not in self.described.columns:
             return "values of any type"
         return " and ".join(sorted(set(MOMENTS).intersection(self.described.list_families("moment")))) or None
 

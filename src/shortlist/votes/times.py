@@ -12,13 +12,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
 
-from shortlist.errors import DataError
 from shortlist.periods import DAY, END_SECOND, Span
 from shortlist.votes.values import Family, classify
 
@@ -32,16 +30,6 @@ INSTANT_TEXT = f"{_DAY}[ T]{_CLOCK}(Z|[+]00(:?00)?)"
 _AFTER_ALL = "A"
 """It comes after every text that begins with a digit."""
 _EPOCH = datetime(1970, 1, 1)
-
-
-def check_times(name: str, families: Sequence[Family]) -> None:
-    """Refuse a column of types of which no value is a moment."""
-    if families and not set(MOMENTS).intersection(families):
-        raise DataError(
-            f"column {name!r} of the votes must hold dates, timestamps or text such as 2026-08-31 or 2026-08-31T23:59Z",
-            f"it holds {' and '.join(families)}",
-            hint="cast it to a date or a timestamp",
-        )
 
 
 class MomentLookup:

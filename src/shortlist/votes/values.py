@@ -50,6 +50,8 @@ class Family(StrEnum):
     OTHER = "values of another type"
 
 
+ITEM_TYPES = "text, whole numbers, booleans, dates, times, timestamps, decimals or bytes"
+"""The families of items, in the words of errors."""
 NUMBERS = (Family.INTEGER, Family.DECIMAL, Family.FLOAT)
 
 _ARROW_TYPES = {
@@ -427,7 +429,7 @@ def make_arrow_column(values: Iterable[Any], *, what: str) -> Any:
     with suppress(pa.ArrowException, TypeError, ValueError, OverflowError):
         return pa.array(listed, declared)
     raise DataError(
-        f"{what} must hold text, whole numbers, booleans, dates, times, timestamps, decimals or bytes",
+        f"{what} must hold {ITEM_TYPES}",
         f"not {next(iter(kinds)).__name__}",
         hint="make them text",
     )
