@@ -729,7 +729,7 @@ def _choose_columns(kinds: Mapping[str, Any], request: Request | None) -> Iterab
             elif request is not None and request.counted:
                 yield role, *_write_each(pa.int64(), _read_count), role
             else:
-                yield role, *_write_each(pa.large_binary(), _write_person), role
+                yield role, *_write_each(pa.large_binary(), write_person), role
         elif kind is not None:
             yield role, choose_exact_type(kind), _write_items, role
         elif role in readers:
@@ -747,10 +747,6 @@ def _choose_columns(kinds: Mapping[str, Any], request: Request | None) -> Iterab
 def _write_each(kind: Any, write: Callable[[Any], Any]) -> tuple[Any, Write]:
     """An Arrow type, and the writer of values to it, each by itself."""
     return kind, lambda values: pa.array([write(each) for each in values], kind)
-
-
-def _write_person(value: Any) -> bytes | None:
-    return None if is_missing(value) else write_person(value)
 
 
 def _read_count(value: Any) -> int | None:

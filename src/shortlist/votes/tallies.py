@@ -128,29 +128,8 @@ def plan_tally(
 ) -> Plan:
     """Read the domain, and describe and check the votes by names and types alone. Of the votes, no row is read.
 
-    All that is `asked` further are parameters of `read_request`.
-
-    `votes` is a pandas, Polars, PyArrow, DuckDB, PySpark or Ibis table, a dict of columns, files (Parquet, CSV, JSON
-    lines; a path, a glob, a folder, a list or `Files`) or a `Query`. Its columns `person` and `item` are read. A person
-    counts once for an item. Rows that lack a person or an item are ignored. With `votes_per_person`, at most so many
-    items of each person count. If the table is counted already, `count` names the column of counts, not `person`.
-
-    `domain` is the public list of items: a file, a list, a series, a frame or a `Query`. `domain_column` names its
-    column; else it is called like `item`, or it is the only one (but not of a CSV file, which may lack a header).
-    Duplicates and gaps in it are ignored, items without votes count 0, and votes for other items are ignored.
-    With `observed`, there is no domain, and items are what the votes say. For a check, no type is refused.
-
-    `by` names the columns of the groups of a family. `groups` is the public list of groups, and votes of other groups
-    are ignored. Without it, the domain must have the columns of `by`, and an item counts in the groups that it is
-    listed with. Votes of one person count in at most `groups_per_person` groups, and at most `votes_per_person` of them
-    over all groups. With `with_people`, the people of each group are counted, too. With `choose_cap`, the number of
-    votes is one of `caps`: it is chosen while the votes are counted (see `Request`).
-
-    `time` names the column of dates or times, and `span` the public days whose votes count. If it has periods, each of
-    them is a group, or a part of each group.
-
-    `weight` names the column of weights. Those of a person for an item are added up and cut at `max_weight`, and an
-    item has the sum over persons. Weights are rounded down. What is negative or no number weighs nothing.
+    What is given means what it means for `shortlist.select`, and all that is `asked` further are parameters of
+    `read_request`. With `observed`, there is no domain, and items are what the votes say. A check refuses no type.
 
     Opening a workspace takes most of the time of a small table. Who counts many of them may pass one `workspace`, but
     not for a `Query` on a file, which stays open in it.

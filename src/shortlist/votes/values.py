@@ -289,12 +289,14 @@ def read_item(written: bytes) -> Any:
 
 
 def write_person(value: Any) -> bytes | None:
-    """Write a person so that different persons are written differently; None for a value of an unknown type.
+    """Write a person so that different persons are written differently; None for a gap or a value of an unknown type.
 
     >>> write_person(7) == write_person(7.0), write_person(7) == write_person("7"), write_person([7])
     (True, False, None)
     """
     try:
+        if is_missing(value):
+            return None
         if isinstance(value, datetime | timedelta | np.datetime64 | np.timedelta64):
             return _write_moment(value)
         if isinstance(value, time) and value.tzinfo is not None:
