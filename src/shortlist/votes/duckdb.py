@@ -524,17 +524,21 @@ def _describe_relation(plain: Any) -> Description:
 
 
 class DuckDBSource(Source):
-    """A relation of the workspace or of a connection of the user, which `take` makes of the chosen columns."""
+    """A relation of the workspace, or of a connection of the user."""
 
     hint = ALIKE
 
-    def __init__(self, workspace: Workspace, connection: Any, name: str, take: Callable[[Choose], Any]) -> None:
+    def __init__(self, workspace: Workspace, connection: Any, name: str, relation: Any, origin: Origin) -> None:
         super().__init__(workspace, connection, name)
-        self._take = take
+        self._relation, self._origin = relation, origin
 
     def describe(self, choose: Choose) -> Description:
         """Describe the columns, which are bound and not read. Of items alone, different values are enough."""
-        plain = take_plain_columns(self._take(choose))
+        found = list(self._relation.columns)
+        chosen = choose(Header(columns=found, origin=self._origin))
+        # By position, because DuckDB takes two names that differ in case for one.
+        columns = ", ".join(f"#{found.index(column) + 1} AS {role}" for role, column in chosen.items())
+        plain = take_plain_columns(self._relation.project(columns))
         return _describe_relation(plain.distinct() if plain.columns == ["item"] else plain)
 
     def open(self, described: Description) -> Table:
@@ -548,16 +552,14 @@ class DuckDBSource(Source):
             return use(self._given, described)
 
 
-class FileSource(DuckDBSource):
+class FileSource(Source):
     """Files of one table. Those of text are opened after the charge."""
 
-    def __init__(self, workspace: Workspace, files: Any, name: str) -> None:
-        super().__init__(workspace, None, name, partial(open_files, workspace, files, name=name))
+    hint = ALIKE
 
     def describe(self, choose: Choose) -> Description:
         """Describe files by their names, footers and headers."""
-        opened: OpenedFiles = self._take(choose)
-        self._given = self._workspace.connection
+        opened = open_files(self._workspace, self._given, choose, name=self._name)
         if opened.text:
             return Description.of(dict.fromkeys(opened.chosen, pa.string()), opened)
         parts: list[Description] = opened.read(lambda *given: list(map(_describe_part, given)))
@@ -619,7 +621,7 @@ class RelationSource(DuckDBSource):
     """A relation of the user, whose connection is unknown: its rows are handed over."""
 
     def __init__(self, workspace: Workspace, relation: Any, name: str) -> None:
-        super().__init__(workspace, None, name, partial(_take_columns, relation, origin=Origin.FRAME))
+        super().__init__(workspace, None, name, relation, Origin.FRAME)
 
     def open(self, described: Description) -> Table:
         """Read the columns, batch by batch."""
@@ -638,7 +640,7 @@ def open_duckdb_query(workspace: Workspace, query: Query, name: str, *, origin: 
             connection.execute(f"ATTACH {quote_text(str(path))} AS {attached} (READ_ONLY)")
             connection.execute(f"USE {attached}")
     relation = _ask(connection, query.sql)
-    return DuckDBSource(workspace, connection, name, partial(_take_columns, relation, origin=origin))
+    return DuckDBSource(workspace, connection, name, relation, origin)
 
 
 def _ask(connection: Any, sql: str) -> Any:
@@ -651,13 +653,6 @@ def _ask(connection: Any, sql: str) -> Any:
             return connection.sql(strip_query(sql))
         except (duckdb.ParserException, duckdb.CatalogException, duckdb.BinderException) as error:
             raise refuse_sql(str(error), sql) from None
-
-
-def _take_columns(relation: Any, choose: Choose, *, origin: Origin) -> Any:
-    """The chosen columns by position, because DuckDB takes two names that differ in case for one."""
-    found = list(relation.columns)
-    chosen = choose(Header(columns=found, origin=origin))
-    return relation.project(", ".join(f"#{found.index(column) + 1} AS {role}" for role, column in chosen.items()))
 
 
 def open_stream(relation: Any) -> Any:
