@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
@@ -97,16 +98,10 @@ def reproduce(
         return
     for name in mechanism or ():
         add_mechanism(name)
-    defaults = QUICK if quick else Grid(datasets=tuple(DATASETS))
-    grid = Grid(
-        datasets=defaults.datasets if datasets is None else _split_names(datasets),
-        vary=_split_names(vary),
-        trials=defaults.trials if trials is None else trials,
-        rounds=defaults.rounds if rounds is None else rounds,
-        seconds=defaults.seconds if seconds is None else seconds,
-        seed=seed,
-        coarse=quick,
-    )
+    asked: dict[str, Any] = {"trials": trials, "rounds": rounds, "seconds": seconds, "seed": seed}
+    asked |= {"vary": _split_names(vary), "datasets": None if datasets is None else _split_names(datasets)}
+    given = {name: value for name, value in asked.items() if value is not None}
+    grid = replace(QUICK if quick else Grid(datasets=tuple(DATASETS)), **given)
     if report_only and remeasure:
         raise ParameterError("`remeasure` must not be given with `report_only`", "nothing is measured then")
     with _show_progress(output) as watch, lift_variable():

@@ -16,9 +16,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from reproduction.arguments import read_arguments
 from reproduction.baselines import DELTA, compute_round_epsilon
-from reproduction.fastjoint import fastjoint
+from reproduction.fastjoint import fastjoint, read_arguments
 from shortlist.array_types import IntArray
 from shortlist.errors import DataError
 from shortlist.privacy.numbers import read_probability

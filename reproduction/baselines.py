@@ -17,8 +17,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from reproduction.arguments import read_arguments
-from reproduction.fastjoint import BETA, array_sampler
+from reproduction.fastjoint import BETA, array_sampler, read_arguments
 from shortlist.array_types import FloatArray, IntArray
 from shortlist.privacy.numbers import read_probability
 

@@ -21,10 +21,10 @@ from itertools import repeat
 import numpy as np
 from numpy.typing import ArrayLike
 
-from reproduction.arguments import read_arguments
 from shortlist.array_types import FloatArray, IntArray
-from shortlist.errors import DataError
-from shortlist.privacy.numbers import read_probability
+from shortlist.errors import DataError, ParameterError
+from shortlist.privacy.numbers import quote, read_positive, read_probability, read_whole
+from shortlist.votes.array_counts import read_counts
 
 BETA = 2.0**-10
 _MOST_SUBSETS = 20_000_000
@@ -53,6 +53,20 @@ def group_by(counts: ArrayLike, k: int, epsilon: float, *, rng: np.random.Genera
         raise DataError(f"`counts` must differ by at most {_MOST_SUBSETS:,} / k without pruning, and some do not.")
     # No loss reaches n + 1, so the merged subsets are empty.
     return _sample_both(group_items(h, k), n + 1, epsilon, rng)
+
+
+def read_arguments(counts: ArrayLike, k: int, epsilon: float) -> tuple[IntArray, int, float]:
+    """Read the three arguments that all published algorithms share.
+
+    >>> read_arguments([3, 1, 2], 2, 1)
+    (array([3, 1, 2]), 2, 1.0)
+    """
+    h, size = read_counts(counts)[0], read_whole(k, name="k")
+    if h.min() < 0:
+        raise DataError("`counts` must be at least 0, and some are below.")
+    if size > len(h):
+        raise ParameterError("`k` must be at most the number of items", f"not {quote(k)}")
+    return h, size, float(read_positive(epsilon, name="epsilon"))
 
 
 def _sample_both(groups: Groups, tau: int, epsilon: float, rng: np.random.Generator) -> IntArray:

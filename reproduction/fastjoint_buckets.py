@@ -11,8 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from reproduction.arguments import read_arguments
-from reproduction.fastjoint import BETA, compute_log_sizes, compute_tau, sample_subset
+from reproduction.fastjoint import BETA, compute_log_sizes, compute_tau, read_arguments, sample_subset
 from shortlist.array_types import IntArray
 
 

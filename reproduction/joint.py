@@ -15,8 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from reproduction.arguments import read_arguments
-from reproduction.fastjoint import array_sampler
+from reproduction.fastjoint import array_sampler, read_arguments
 from shortlist.array_types import FloatArray, IntArray
 from shortlist.errors import DataError
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from reproduction.baselines import DELTA
 from reproduction.experiment.datasets import DATASETS
@@ -241,18 +241,12 @@ _LARGEST_SEED = 2**63 - 1
 _WATCHED_PLACES = 4_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class Cell(NamedTuple):
     """One program at one setting on one data set."""
 
     dataset: str
     contender: str
     setting: Setting
-
-    @property
-    def key(self) -> tuple[str, str, Setting]:
-        """The data set, the program and the setting, as results are found by them."""
-        return self.dataset, self.contender, self.setting
 
     def seed(self, run: int, trial: int) -> int:
         """Return a seed for each trial. It follows from the seed of the run and the cell."""
@@ -332,7 +326,7 @@ class Grid:
         # The default is in each sweep, so it may be there more than once.
         settings = [setting for name in SWEEPS if name in self.vary for setting in SWEEPS[name]]
         found = (
-            Cell(dataset=dataset, contender=contender.name, setting=contender.own(setting))
+            Cell(dataset, contender.name, contender.own(setting))
             for dataset in self.datasets
             for setting in settings
             for contender in contenders.values()

@@ -34,14 +34,12 @@ _WORKER = Path(__file__).with_name("worker.py")
 
 # SHA-256 of each file without its comment lines. Google changes the year of the copyright line every year; the program
 # itself has not changed since August 2022.
-_AUTHORS_FILES = {
-    "FastTopk.py": "d6aa022f028d4651",
-    "DP_Parameters.py": "874687fdd1f80bfa",
-}
-_GOOGLE_FILES = {
-    "joint.py": "6d5b0cddc0248756",
-    "baseline_mechanisms.py": "60b0221b5bd51ffd",
-    "differential_privacy.py": "24a83c61ef851985",
+_FILES = {
+    "FastTopk.py": (AUTHORS, "d6aa022f028d4651"),
+    "DP_Parameters.py": (AUTHORS, "874687fdd1f80bfa"),
+    "joint.py": (GOOGLE, "6d5b0cddc0248756"),
+    "baseline_mechanisms.py": (GOOGLE, "60b0221b5bd51ffd"),
+    "differential_privacy.py": (GOOGLE, "24a83c61ef851985"),
 }
 _DEPTH = 3
 
@@ -76,14 +74,13 @@ class Released:
         if program not in self._warm:
             self._warm_up(program, seed, setting.beta)
         self._load(histogram)
-        return self._ask_list(op, program, histogram.fingerprint, setting, seed)
+        return self._ask_at(op, histogram.fingerprint, setting, program=program, seed=seed)
 
     def draw_lists(self, histogram: Histogram, setting: Setting, seeds: Sequence[int]) -> dict[str, Any]:
         """Ask for one list of FastJoint for each seed."""
         self._revive()
         self._load(histogram)
-        parameters = {"k": setting.k, "epsilon": setting.epsilon, "beta": setting.beta}
-        return self.ask(op="lists", data=histogram.fingerprint, seeds=list(seeds), **parameters)
+        return self._ask_at("lists", histogram.fingerprint, setting, seeds=list(seeds))
 
     def ask(self, **request: Any) -> dict[str, Any]:
         """Send one request and wait for its answer."""
@@ -103,9 +100,8 @@ class Released:
             raise DataError("the released program failed", f"{answer['failure']}")
         return answer
 
-    def _ask_list(self, op: str, program: str, data: str, at: Setting, seed: int) -> dict[str, Any]:
-        parameters = {"k": at.k, "epsilon": at.epsilon, "beta": at.beta, "delta": DELTA, "seed": seed}
-        return self.ask(op=op, program=program, data=data, **parameters)
+    def _ask_at(self, op: str, data: str, at: Setting, **request: Any) -> dict[str, Any]:
+        return self.ask(op=op, data=data, k=at.k, epsilon=at.epsilon, beta=at.beta, delta=DELTA, **request)
 
     def _revive(self) -> None:
         """Start a new process if the last one died."""
@@ -119,7 +115,7 @@ class Released:
         self._send("few", np.arange(9, 0, -1))
         # A program that fails here fails again on the histogram, and is reported there.
         with suppress(DataError):
-            self._ask_list("time", program, "few", Setting(k=3, epsilon=1.0, beta=beta), seed)
+            self._ask_at("time", "few", Setting(k=3, epsilon=1.0, beta=beta), program=program, seed=seed)
         self._revive()
 
     def _load(self, histogram: Histogram) -> None:
@@ -175,19 +171,19 @@ def find_programs(folder: Path) -> Programs:
         raise DataError("`released` must name a folder", f"{folder} is not one")
     fastjoint = _find(folder, "FastTopk.py")
     dp_topk = _find(folder, "baseline_mechanisms.py")
-    wanted = {fastjoint / name: expected for name, expected in _AUTHORS_FILES.items()}
-    wanted |= {dp_topk / name: expected for name, expected in _GOOGLE_FILES.items()}
-    for path in wanted:
+    paths = {name: (fastjoint if address == AUTHORS else dp_topk) / name for name, (address, _) in _FILES.items()}
+    for name, path in paths.items():
         if not path.is_file():
-            raise _describe_missing_program(path.parent, path.name)
+            raise _describe_missing_program(path.parent, name)
     hashes = {}
-    for path, expected in wanted.items():
-        hashes[path.name] = hash_program(path)[: len(expected)]
-        if hashes[path.name] != expected:
+    for name, path in paths.items():
+        address, expected = _FILES[name]
+        hashes[name] = hash_program(path)[: len(expected)]
+        if hashes[name] != expected:
             raise DataError(
                 "`released` must hold the programs as released",
-                f"{path} has another content (hash {hashes[path.name]}, not {expected})",
-                hint=f"clone it again: {_find_address(path.name)}",
+                f"{path} has another content (hash {hashes[name]}, not {expected})",
+                hint=f"clone it again: {address}",
             )
     return Programs(fastjoint=fastjoint, dp_topk=dp_topk, hashes=hashes)
 
@@ -215,12 +211,8 @@ def _describe_missing_program(folder: Path, name: str) -> DataError:
     return DataError(
         "`released` must name a folder with the released programs",
         f"{folder} has no {name}",
-        hint=f"clone {_find_address(name)} into it",
+        hint=f"clone {_FILES[name][0]} into it",
     )
-
-
-def _find_address(name: str) -> str:
-    return AUTHORS if name in _AUTHORS_FILES else GOOGLE
 
 
 def choose_numpy() -> str:

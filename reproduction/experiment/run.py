@@ -21,15 +21,17 @@ import numpy as np
 from reproduction.experiment.datasets import Histogram
 from reproduction.experiment.grid import CONTENDERS, DEFAULT, Cell, Contender, Grid, Setting, list_programs
 from reproduction.experiment.released import Released
-from reproduction.experiment.store import Key, Results, Store, Times
-from reproduction.experiment.trials import compute_errors, compute_tail, draw_lists, measure_memory, time_list
+from reproduction.experiment.store import Results, Store, Times
+from reproduction.experiment.trials import compute_tail, draw_lists, measure_memory, time_list
+from shortlist.planning.forecast import measure
 from shortlist.version import __version__
 
 _BATCH = 4_096
 """How many lists are drawn between two writes to the store. It bounds the memory that a large run takes."""
 _MEASURED = (
     *(f"shortlist/{name}" for name in ("exact", "mechanisms", "privacy", "selection", "profile.py")),
-    *(f"reproduction/{name}.py" for name in ("arguments", "baselines", "fastjoint", "fastjoint_buckets", "joint")),
+    "shortlist/planning/forecast.py",
+    *(f"reproduction/{name}.py" for name in ("baselines", "fastjoint", "fastjoint_buckets", "joint")),
     "reproduction/experiment",
 )
 """The files and folders that decide what a trial is."""
@@ -73,16 +75,16 @@ class Run:
     def measure(self) -> Results:
         """Measure everything that is missing. After an interrupt, the store has all trials so far."""
         held = self._store.read()
-        lists = {key: len(found.linf) for key, found in held.errors.items()}
+        lists = {cell: len(found.linf) for cell, found in held.errors.items()}
         try:
             batches = [
                 (cell, partial(self._draw_errors, cell, range(start, min(start + _BATCH, self._grid.trials))))
                 for cell in self._grid.error_cells(self._contenders)
-                for start in range(lists.get(cell.key, 0), self._grid.trials, _BATCH)
+                for start in range(lists.get(cell, 0), self._grid.trials, _BATCH)
             ]
             self._go_through("errors", batches)
             cells = self._grid.memory_cells(self._contenders, self._sizes) if self._grid.rounds else []
-            missing = [cell for cell in cells if cell.key not in held.memory]
+            missing = [cell for cell in cells if cell not in held.memory]
             self._go_through("memory", [(cell, partial(self._measure_memory, cell)) for cell in missing])
             self._warm_up()
             self._time_rounds(held.times)
@@ -93,20 +95,20 @@ class Run:
     def _go_through(self, step: str, pieces: Sequence[tuple[Cell, Callable[[], None]]]) -> None:
         """Measure one piece of a cell after the other, and show how far the step is."""
         started = monotonic()
-        for done, (cell, measure) in enumerate(pieces):
+        for done, (cell, run) in enumerate(pieces):
             left = (monotonic() - started) / done * (len(pieces) - done) if done else None
             self._show(step, done, len(pieces), self._describe(cell), left)
             if cell in self._failed:
                 continue  # Trials are numbered without gaps, and the first failure is kept.
             with self._record_failure(cell):
-                measure()
+                run()
         self._show(step, len(pieces), len(pieces), "")
 
     def _draw_errors(self, cell: Cell, trials: range) -> None:
         histogram, contender = self._histograms[cell.dataset], CONTENDERS[cell.contender]
         seeds = [cell.seed(self._grid.seed, trial) for trial in trials]
         counts, repeats = draw_lists(contender, histogram, cell.setting, seeds, self._released)
-        linf, l1 = compute_errors(histogram.counts, counts)
+        _, linf, l1 = measure(histogram.counts[: cell.setting.k], counts)
         self._store.add("errors", cell, zip(trials, linf.tolist(), l1.tolist(), repeats.tolist(), strict=True))
         if cell.contender == "published-fastjoint" and not trials.start:
             self._store.add("tails", cell, [(0, *compute_tail(histogram, cell.setting))])
@@ -116,10 +118,10 @@ class Run:
         peak = measure_memory(at, histogram, cell.setting, cell.seed(self._grid.seed, 0), self._released)
         self._store.add("memory", cell, [(0, peak)])
 
-    def _time_rounds(self, held: Mapping[Key, Times]) -> None:
+    def _time_rounds(self, held: Mapping[Cell, Times]) -> None:
         """Time all programs at all settings in turn, round after round. A change of the load affects all of them."""
         cells = self._grid.time_cells(self._contenders)
-        walls = {cell: held[cell.key].wall.tolist() if cell.key in held else [] for cell in cells}
+        walls = {cell: held[cell].wall.tolist() if cell in held else [] for cell in cells}
 
         def count_left(cell: Cell) -> int:
             spent, mean = sum(walls[cell]), float(np.mean(walls[cell])) if walls[cell] else 0.0
@@ -142,7 +144,7 @@ class Run:
     def _time(self, cell: Cell, trial: int) -> float:
         histogram, seed = self._histograms[cell.dataset], cell.seed(self._grid.seed, trial)
         timed = time_list(CONTENDERS[cell.contender], histogram, cell.setting, seed, self._released)
-        linf, l1 = compute_errors(histogram.counts, timed.counts[None, :])
+        _, linf, l1 = measure(histogram.counts[: cell.setting.k], timed.counts[None, :])
         times, errors = (timed.wall, timed.cpu, timed.before_cpu), (int(linf[0]), int(l1[0]), timed.repeats)
         self._store.add("times", cell, [(trial, *times, *errors, os.getloadavg()[0])])
         return timed.wall

@@ -41,9 +41,8 @@ _PATIENCE = 60.0
 _NO_BETA = 0.0
 """Stands for an absent beta in the file, because a key has no empty fields."""
 
-Found = TypeVar("Found")
-Key = tuple[str, str, Setting]
-"""Data set, program and setting."""
+F = TypeVar("F")
+_Trials = TypeVar("_Trials", "Errors", "Times")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +80,8 @@ class Errors:
 class Times(Errors):
     """The times of a cell in seconds, one entry a round; the timed lists have errors, too."""
 
-    rounds: IntArray
+    trial: IntArray
+    """The numbers of the rounds."""
     wall: FloatArray
     cpu: FloatArray
     before_cpu: FloatArray
@@ -95,19 +95,19 @@ class Results:
 
     runs: dict[int, RunInfo] = field(default_factory=dict)
     data: dict[str, DataInfo] = field(default_factory=dict)
-    errors: dict[Key, Errors] = field(default_factory=dict)
-    times: dict[Key, Times] = field(default_factory=dict)
-    memory: dict[Key, int] = field(default_factory=dict)
-    tails: dict[Key, tuple[int, float]] = field(default_factory=dict)
+    errors: dict[Cell, Errors] = field(default_factory=dict)
+    times: dict[Cell, Times] = field(default_factory=dict)
+    memory: dict[Cell, int] = field(default_factory=dict)
+    tails: dict[Cell, tuple[int, float]] = field(default_factory=dict)
     """τ and ln Pr[loss ≥ τ]."""
-    failures: dict[Key, str] = field(default_factory=dict)
+    failures: dict[Cell, str] = field(default_factory=dict)
     gaps: dict[str, float] = field(default_factory=dict)
     """The median gap between neighbours of the top scores of each data set. It is known where the counts are."""
 
     @cached_property
     def datasets(self) -> tuple[str, ...]:
         """The data sets with trials, smallest first."""
-        names = {key[0] for key in (*self.errors, *self.times)}
+        names = {cell.dataset for cell in (*self.errors, *self.times)}
         return tuple(sorted(names, key=lambda name: self.data[name].d))
 
     @cached_property
@@ -118,13 +118,13 @@ class Results:
     @cached_property
     def contenders(self) -> tuple[str, ...]:
         """The programs with trials, in the order of the experiment."""
-        found = {key[1] for key in (*self.errors, *self.times)}
+        found = {cell.contender for cell in (*self.errors, *self.times)}
         return tuple(name for name in CONTENDERS if name in found)
 
     @property
     def has_released(self) -> bool:
         """Whether the released programs were timed."""
-        return "released-fastjoint" in {key[1] for key in self.times}
+        return "released-fastjoint" in {cell.contender for cell in self.times}
 
     def title(self, dataset: str) -> str:
         """The name of a data set, and beside it whether it is a stand-in."""
@@ -134,14 +134,10 @@ class Results:
         """The number of items of a data set."""
         return self.data[dataset].d
 
-    def key(self, dataset: str, contender: str, setting: Setting) -> Key:
-        """The key of a program at a setting of a sweep; beta is dropped if the program has no beta."""
-        return dataset, contender, CONTENDERS[contender].own(setting)
-
-    def along(self, cells: Mapping[Key, Found], dataset: str, contender: str, vary: str) -> list[tuple[Setting, Found]]:
+    def along(self, cells: Mapping[Cell, F], dataset: str, contender: str, vary: str) -> list[tuple[Setting, F]]:
         """The errors, or the times, of a program along a sweep."""
-        keys = ((at, self.key(dataset, contender, at)) for at in SWEEPS[vary])
-        return [(at, cells[key]) for at, key in keys if key in cells]
+        found = ((at, find(cells, dataset, contender, at)) for at in SWEEPS[vary])
+        return [(at, trials) for at, trials in found if trials is not None]
 
     def has_sweep(self, vary: str) -> bool:
         """Whether FastJoint was measured at more than one value of a sweep."""
@@ -155,18 +151,33 @@ class Results:
     @cached_property
     def versions(self) -> dict[str, int]:
         """The versions of the code that measured the trials, and in how many cells each has a trial."""
-        return dict(Counter(code for key in {*self.errors, *self.times} for code in self.find_versions(key)))
+        return dict(Counter(code for cell in {*self.errors, *self.times} for code in self.find_versions(cell)))
 
-    def find_versions(self, key: Key) -> tuple[str, ...]:
+    def find_versions(self, cell: Cell) -> tuple[str, ...]:
         """The versions of the code that measured the trials of a cell, oldest first."""
-        found = (cells.get(key) for cells in (self.errors, self.times))
+        found = (cells.get(cell) for cells in (self.errors, self.times))
         runs = sorted(run for trials in found if trials is not None for run in trials.runs)
         return tuple(dict.fromkeys(self.runs[run].code for run in runs))
 
     @cached_property
-    def mixed_cells(self) -> tuple[Key, ...]:
+    def mixed_cells(self) -> tuple[Cell, ...]:
         """The cells whose trials were measured by more than one version of the code."""
-        return tuple(key for key in dict.fromkeys((*self.errors, *self.times)) if len(self.find_versions(key)) > 1)
+        return tuple(cell for cell in dict.fromkeys((*self.errors, *self.times)) if len(self.find_versions(cell)) > 1)
+
+
+def find(cells: Mapping[Cell, F], dataset: str, contender: str, setting: Setting) -> F | None:
+    """Find the trials of a program at a setting of a sweep; its beta is dropped if the program has no beta."""
+    return cells.get(Cell(dataset, contender, CONTENDERS[contender].own(setting)))
+
+
+def find_pairs(
+    cells: Mapping[Cell, F], dataset: str, one: str, other: str, settings: Iterable[Setting]
+) -> Iterator[tuple[Setting, F, F]]:
+    """Find the trials of two programs at all settings at which both have some."""
+    for at in settings:
+        first, second = (find(cells, dataset, name, at) for name in (one, other))
+        if first is not None and second is not None:
+            yield at, first, second
 
 
 class Store:
@@ -233,14 +244,11 @@ class Store:
             runs={row["run"]: RunInfo(**_pick(row, RunInfo)) for row in self._select("runs")},
             data={row["dataset"]: DataInfo(**_pick(row, DataInfo)) for row in self._select("data")},
         )
-        for key, rows in self._group("errors"):
-            results.errors[key] = Errors(**_read_errors(rows))
-        for key, rows in self._group("times"):
-            times = {name: _read_column(rows, name) for name in ("wall", "cpu", "before_cpu", "load")}
-            results.times[key] = Times(rounds=_read_column(rows, "trial", np.int64), **times, **_read_errors(rows))
-        results.memory = {key: row["bytes"] for key, (row, *_) in self._group("memory")}
-        results.tails = {key: (row["tau"], row["log_probability"]) for key, (row, *_) in self._group("tails")}
-        results.failures = {key: row["failure"] for key, (row, *_) in self._group("failures")}
+        results.errors = {cell: _read_trials(rows, Errors) for cell, rows in self._group("errors")}
+        results.times = {cell: _read_trials(rows, Times) for cell, rows in self._group("times")}
+        results.memory = {cell: row["bytes"] for cell, (row, *_) in self._group("memory")}
+        results.tails = {cell: (row["tau"], row["log_probability"]) for cell, (row, *_) in self._group("tails")}
+        results.failures = {cell: row["failure"] for cell, (row, *_) in self._group("failures")}
         return results
 
     def flush(self) -> None:
@@ -256,18 +264,18 @@ class Store:
         finally:
             self._file.close()
 
-    def _select(self, table: str, order: str = "") -> list[sqlite3.Row]:
+    def _select(self, table: str) -> list[sqlite3.Row]:
         with self._report_damage():
-            return self._file.execute(f"SELECT * FROM {table} {order}").fetchall()
+            return self._file.execute(f"SELECT * FROM {table}").fetchall()
 
-    def _group(self, table: str) -> Iterable[tuple[Key, list[sqlite3.Row]]]:
+    def _group(self, table: str) -> Iterable[tuple[Cell, list[sqlite3.Row]]]:
         """The rows of a table by cell, those of programs that are no longer in the experiment left out."""
-        found: defaultdict[Key, list[sqlite3.Row]] = defaultdict(list)
-        for row in self._select(table, "ORDER BY trial"):
+        found: defaultdict[Cell, list[sqlite3.Row]] = defaultdict(list)
+        for row in self._select(f"{table} ORDER BY trial"):
             if row["contender"] in CONTENDERS:
                 beta = None if row["beta"] == _NO_BETA else row["beta"]
                 setting = Setting(k=row["k"], epsilon=row["epsilon"], beta=beta)
-                found[row["dataset"], row["contender"], setting].append(row)
+                found[Cell(row["dataset"], row["contender"], setting)].append(row)
         return found.items()
 
     @contextmanager
@@ -329,13 +337,12 @@ def _pick(row: sqlite3.Row, kind: type[RunInfo | DataInfo]) -> dict[str, Any]:
     return {each.name: row[each.name] for each in fields(kind)}
 
 
-def _read_errors(rows: Sequence[sqlite3.Row]) -> dict[str, Any]:
-    errors = {name: _read_column(rows, name, np.int64) for name in ("linf", "l1", "repeats")}
-    return {**errors, "runs": frozenset(row["run"] for row in rows)}
-
-
-def _read_column(rows: Sequence[sqlite3.Row], name: str, kind: type[np.generic] = np.float64) -> Any:
-    return np.array([row[name] for row in rows], dtype=kind)
+def _read_trials(rows: Sequence[sqlite3.Row], kind: type[_Trials]) -> _Trials:
+    """Read columns of whole numbers, and columns of floats, in which NULL is NaN."""
+    types = {"IntArray": np.int64, "FloatArray": np.float64}
+    columns = {each.name: types[str(each.type)] for each in fields(kind) if each.name != "runs"}
+    arrays: dict[str, Any] = {name: np.array([row[name] for row in rows], of) for name, of in columns.items()}
+    return kind(**arrays, runs=frozenset(row["run"] for row in rows))
 
 
 def _make_folder(folder: Path) -> None:

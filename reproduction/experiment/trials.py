@@ -21,7 +21,6 @@ from time import perf_counter, process_time
 import numpy as np
 
 from reproduction import PUBLISHED, fastjoint, joint
-from reproduction.arguments import read_arguments
 from reproduction.experiment.datasets import Histogram
 from reproduction.experiment.grid import Contender, Maker, Setting
 from reproduction.experiment.released import Released
@@ -57,16 +56,6 @@ def draw_lists(
     # The counts fall, so items in rising order have falling counts.
     lists = [np.sort(items) if contender.is_unordered else items for items in lists]
     return np.array([falling[items] for items in lists]), np.array([_count_repeats(items) for items in lists])
-
-
-def compute_errors(falling: IntArray, chosen_counts: IntArray) -> tuple[IntArray, IntArray]:
-    """The ℓ∞ and the ℓ1 distance between the counts of each list and the largest counts, position by position.
-
-    >>> [each.tolist() for each in compute_errors(np.array([9, 5, 4, 1]), np.array([[5, 9, 1]]))]
-    [[4], [11]]
-    """
-    distances = np.abs(falling[: chosen_counts.shape[1]] - chosen_counts)
-    return distances.max(axis=1), distances.sum(axis=1)
 
 
 def compute_tail(histogram: Histogram, setting: Setting) -> tuple[int, float]:
@@ -218,7 +207,7 @@ def _draw_once(contender: Contender, counts: IntArray, setting: Setting, seed: i
 
 def _run_joint(counts: IntArray, setting: Setting, rng: np.random.Generator) -> tuple[IntArray, float]:
     """The published Joint in its two steps; a test checks that it is the same draw."""
-    histogram, k, epsilon = read_arguments(counts, setting.k, setting.epsilon)
+    histogram, k, epsilon = fastjoint.read_arguments(counts, setting.k, setting.epsilon)
     order = np.argsort(-histogram, kind="stable")
     decreasing = histogram[order]
     i, j = joint.sample_subset(decreasing, k, epsilon, rng)

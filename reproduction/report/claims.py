@@ -49,28 +49,19 @@ def judge_claims(results: Results) -> list[Finding]:
     ]
 
 
-def list_sides(findings: Sequence[Finding]) -> list[Side]:
-    """The sides on which claims were judged."""
-    return [side for side in SIDES if findings and side.title in findings[0].judgements]
-
-
-def count_verdicts(findings: Sequence[Finding], side: Side) -> dict[Holding, int]:
-    """How many claims got each verdict on one side."""
-    found = [each.judgements[side.title].holding for each in findings]
-    return {holding: found.count(holding) for holding in Holding}
+def count_verdicts(findings: Sequence[Finding]) -> dict[str, dict[Holding, int]]:
+    """How many claims got each verdict, by the title of each side on which they were judged."""
+    found = {side: [each.judgements[side].holding for each in findings] for side in findings[0].judgements}
+    return {side: {holding: held.count(holding) for holding in Holding} for side, held in found.items()}
 
 
 def write_verdict(findings: Sequence[Finding]) -> str:
     """The tally, and a section for each claim, in Markdown."""
-    sides = list_sides(findings)
     lines = []
-    for side in sides:
-        counts = ", ".join(f"{count} {holding}" for holding, count in count_verdicts(findings, side).items() if count)
-        lines.append(f"- {side.title}: {counts}")
+    for side, counts in count_verdicts(findings).items():
+        lines.append(f"- {side}: {', '.join(f'{count} {holding}' for holding, count in counts.items() if count)}")
     for number, each in enumerate(findings, 1):
         lines += ["", f"## Claim {number} ({each.claim.place})", "", f"“{each.claim.text}”", ""]
         lines.append(f"- *rule:* {each.claim.rule}")
-        for side in sides:
-            found = each.judgements[side.title]
-            lines.append(f"- *{side.title}:* **{found.holding}**; {found.measured}")
+        lines += [f"- *{side}:* **{found.holding}**; {found.measured}" for side, found in each.judgements.items()]
     return "\n".join(lines) + "\n"

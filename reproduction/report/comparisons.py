@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reproduction.experiment.grid import PAPER_LAWS, SWEEPS, Setting, write_beta
-from reproduction.experiment.store import Results, Times
+from reproduction.experiment.store import Results, Times, find_pairs
 from shortlist.array_types import FloatArray
 
 ALPHA = 1e-3
@@ -55,7 +55,7 @@ class Side:
 
     def present(self, results: Results) -> bool:
         """Whether the programs were run."""
-        return bool({*self.times.values()} & {key[1] for key in (*results.times, *results.errors)})
+        return bool({*self.times.values()} & {cell.contender for cell in (*results.times, *results.errors)})
 
 
 _PUBLISHED = {law: f"published-{law}" for law in (*PAPER_LAWS, "laplace", "gamma")}
@@ -80,6 +80,11 @@ class Judgement:
     def untested(cls, why: str) -> Judgement:
         """Return the judgement on a claim that these results cannot test."""
         return cls(holding=Holding.UNTESTED, measured=why)
+
+    @classmethod
+    def computed(cls, met: Sequence[bool], measured: str) -> Judgement:
+        """Return the judgement on a claim about numbers in which no chance enters: whether each of its parts is met."""
+        return cls(holding=Holding.YES if all(met) else Holding.PART if any(met) else Holding.NO, measured=measured)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,13 +175,18 @@ def compute_ratios(
 
     One setting is not a sweep, so nothing is returned for it.
     """
-    found = []
-    for at in SWEEPS[vary]:
-        pair = [results.times.get(results.key(dataset, name, at)) for name in (one, other)]
-        if pair[0] is not None and pair[1] is not None:
-            found.append((at, _divide(pair[0], pair[1], before_sequence=before_sequence)))
-    found = [(at, values) for at, values in found if len(values)]
+    above = "before_cpu" if before_sequence else "cpu"
+    pairs = find_pairs(results.times, dataset, one, other, SWEEPS[vary])
+    found = [(at, values) for at, first, second in pairs if len(values := divide(first, second, above))]
     return found if len(found) > 1 else []
+
+
+def divide(one: Times, other: Times, above: str = "cpu", below: str = "cpu") -> FloatArray:
+    """Divide times of two cells, round by round."""
+    _, first, second = np.intersect1d(one.trial, other.trial, return_indices=True)
+    # The processor's clock has steps; a time of 0 is a time below one step.
+    ratios: FloatArray = np.maximum(getattr(one, above)[first], 1e-9) / np.maximum(getattr(other, below)[second], 1e-9)
+    return ratios
 
 
 def compare_times(results: Results, dataset: str, found: Ratios, vary: str, least: float) -> Iterator[Comparison]:
@@ -201,29 +211,23 @@ def compare_errors(
     results: Results, dataset: str, larger: str, smaller: str, settings: Sequence[Setting], vary: str
 ) -> Iterator[Comparison]:
     """Compare the errors of two programs by rank tests; the claim is that the first's are larger."""
-    for at in settings:
-        one, other = (results.errors.get(results.key(dataset, name, at)) for name in (larger, smaller))
-        if one is not None and other is not None:
-            for measure, symbol in _MEASURES.items():
-                first, second = getattr(one, measure), getattr(other, measure)
-                yield Comparison(
-                    data=results.title(dataset),
-                    at=write_range([at], vary),
-                    error=symbol,
-                    if_false=rank_test(first, second),
-                    if_true=rank_test(second, first),
-                    smallest=smallest_rank_test(len(first), len(second)),
-                )
+    for at, one, other in find_pairs(results.errors, dataset, larger, smaller, settings):
+        for measure, symbol in _MEASURES.items():
+            first, second = getattr(one, measure), getattr(other, measure)
+            yield Comparison(
+                data=results.title(dataset),
+                at=write_range([at], vary),
+                error=symbol,
+                if_false=rank_test(first, second),
+                if_true=rank_test(second, first),
+                smallest=smallest_rank_test(len(first), len(second)),
+            )
 
 
 def compare_medians(results: Results, dataset: str, one: str, other: str, settings: Sequence[Setting]) -> list[float]:
     """The median ℓ∞ error + 1 of one program over that of another, at each setting."""
-    found = []
-    for at in settings:
-        pair = [results.errors.get(results.key(dataset, name, at)) for name in (one, other)]
-        if pair[0] is not None and pair[1] is not None:
-            found.append(float((np.median(pair[0].linf) + 1) / (np.median(pair[1].linf) + 1)))
-    return found
+    pairs = find_pairs(results.errors, dataset, one, other, settings)
+    return [float((np.median(first.linf) + 1) / (np.median(second.linf) + 1)) for _, first, second in pairs]
 
 
 def write_spread(values: Sequence[float]) -> str:
@@ -258,13 +262,6 @@ def write_range(settings: Sequence[Setting], vary: str) -> str:
 def compute_medians(found: Ratios) -> list[float]:
     """The median over rounds at each setting."""
     return [float(np.median(values)) for _, values in found]
-
-
-def _divide(one: Times, other: Times, *, before_sequence: bool) -> FloatArray:
-    _, first, second = np.intersect1d(one.rounds, other.rounds, return_indices=True)
-    above = (one.before_cpu if before_sequence else one.cpu)[first]
-    # The processor's clock has steps; a time of 0 is a time below one step.
-    return np.asarray(np.maximum(above, 1e-9) / np.maximum(other.cpu[second], 1e-9))
 
 
 def _pool(found: Ratios) -> Iterator[tuple[list[Setting], FloatArray]]:

@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise, product, starmap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from reproduction.experiment.datasets import TOP, Histogram
 from reproduction.experiment.grid import CONTENDERS, DEFAULT, OTHERS, PAPER_LAWS, Contender, Maker, Setting, list_today
-from reproduction.experiment.store import Results
-from reproduction.report.comparisons import AXES, Ratios, compute_ratios, write_short
+from reproduction.experiment.store import Results, find, find_pairs
+from reproduction.report.comparisons import AXES, compute_ratios, write_short
 from shortlist.array_types import FloatArray
 from shortlist.errors import MissingExtraError
 
@@ -58,16 +59,18 @@ _POINTS = 7
 
 Limits = Mapping[str, tuple[float, float]]
 """The ends of the vertical axis of each kind of panel."""
+Panel = tuple[str, Callable[["Axes"], None]]
+"""A description, and the function that draws the panel."""
 Line = tuple[Sequence[tuple[Setting, FloatArray]], dict[str, Any]]
 """Samples at some settings, and how they look."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """A file with panels, each with a description and a function that draws it."""
+    """A file with panels."""
 
     name: str
-    panels: Sequence[tuple[str, Callable[[Axes], None]]]
+    panels: Sequence[Panel]
     head: str
     """The head of its section on the page."""
     caption: str
@@ -107,25 +110,17 @@ def list_pictures(results: Results, histograms: Sequence[Histogram]) -> Iterator
 def picture_sweep(results: Results, vary: str, row: str) -> Picture:
     """Time, ℓ∞ and ℓ1 error of every data set against one parameter, for some programs."""
     limits = find_limits(results)
-    panels = [
-        (
-            f"{name} against {AXES[vary]} on {results.title(dataset)}, {_ROWS[row]}",
-            partial(
-                _draw_lines,
-                lines=list(_list_sweep(results, dataset, vary, measure, row)),
-                title=results.title(dataset),
-                vary=vary,
-                measure=name,
-                limits=limits[measure],
-            ),
-        )
-        for dataset in results.datasets
-        for measure, name in MEASURES.items()
-    ]
+
+    def make(dataset: str, measure: str) -> Panel:
+        title, name = results.title(dataset), MEASURES[measure]
+        lines = list(_list_sweep(results, dataset, vary, measure, row))
+        draw = partial(_draw_lines, lines=lines, title=title, vary=vary, measure=name, limits=limits[measure])
+        return f"{name} against {AXES[vary]} on {title}, {_ROWS[row]}", draw
+
     source = "" if row == "today" else f"{_FIGURES[vary]} of the paper. "
     return Picture(
         name="today" if row == "today" else f"against-{vary}" + ("" if row == "paper" else f"-{row}"),
-        panels=panels,
+        panels=list(starmap(make, product(results.datasets, MEASURES))),
         head=f"Against {AXES[vary]}: {_ROWS[row]}",
         caption=f"{source}{_FIXED[vary]}; {count_trials(results)}.",
         legend_columns=3,
@@ -152,26 +147,13 @@ def picture_default(results: Results) -> Picture:
 
 def picture_speed_ups(results: Results) -> Picture:
     """How many times as fast FastJoint is as Joint, against k, a panel for each data set."""
-    ratios = {
-        dataset: {
-            (one, other, before): compute_ratios(results, dataset, one, other, before_sequence=before)
-            for one, other, before, _ in SPEED_UPS
-        }
-        for dataset in results.datasets
-    }
-    limits = _find_decades(
-        [10, 100, *_list_quartiles(x for each in ratios.values() for f in each.values() for _, x in f)]
-    )
-    axes: dict[str, Any] = {"marks": (10, 100), "vary": "k", "measure": "times as fast", "limits": limits}
+    lines = {results.title(dataset): list(_list_speed_ups(results, dataset)) for dataset in results.datasets}
+    ratios = (values for each in lines.values() for cells, _ in each for _, values in cells)
+    limits = _find_decades([10, 100, *_list_quartiles(ratios)])
+    draw = partial(_draw_lines, marks=(10, 100), vary="k", measure="times as fast", limits=limits)
     return Picture(
         name="speed-ups",
-        panels=[
-            (
-                f"speed-up on {results.title(name)}",
-                partial(_draw_lines, lines=list(_list_speed_ups(ratios[name])), title=results.title(name), **axes),
-            )
-            for name in results.datasets
-        ],
+        panels=[(f"speed-up on {title}", partial(draw, lines=each, title=title)) for title, each in lines.items()],
         head="How many times as fast FastJoint is as Joint",
         caption=f"Figure 1 of the paper, first column, as ratios; {count_rounds(results)}. Lines at 10 and 100 times.",
         legend_columns=2,
@@ -186,24 +168,16 @@ def name_speed_up(one: str, other: str, before_sequence: bool) -> str:
 
 def picture_without_step(results: Results, sweeps: Sequence[str]) -> Picture:
     """The time of Joint without its sequence step, and of FastJoint with it, along some sweeps."""
-    limits, step = find_limits(results), "Joint without its sequence step"
+    step = "Joint without its sequence step"
+    draw = partial(_draw_lines, measure=MEASURES["time"], limits=find_limits(results)["time"])
+
+    def make(dataset: str, vary: str) -> Panel:
+        title, lines = results.title(dataset), list(_list_without_step(results, dataset, vary))
+        return f"{step} against {AXES[vary]} on {title}", partial(draw, lines=lines, title=title, vary=vary)
+
     return Picture(
         name="without-sequence-step",
-        panels=[
-            (
-                f"{step} against {AXES[vary]} on {results.title(dataset)}",
-                partial(
-                    _draw_lines,
-                    lines=list(_list_without_step(results, dataset, vary)),
-                    title=results.title(dataset),
-                    vary=vary,
-                    measure=MEASURES["time"],
-                    limits=limits["time"],
-                ),
-            )
-            for dataset in results.datasets
-            for vary in sweeps
-        ],
+        panels=list(starmap(make, product(results.datasets, sweeps))),
         head=step,
         caption=f"Figure 7 of the paper; {count_rounds(results)}.",
         legend_columns=3,
@@ -228,18 +202,18 @@ def list_programs(results: Results, row: str, measure: str) -> Sequence[str]:
         return [name for name in ours if name not in list_today()]
     if row == "today":
         return [name for name in ours if name in ("joint", "cdp-peel", *list_today())]
-    measured = {key[1] for key in (results.times if measure == "time" else results.errors)}
+    measured = {cell.contender for cell in (results.times if measure == "time" else results.errors)}
     papers = [f"released-{law}" if f"released-{law}" in measured else f"published-{law}" for law in PAPER_LAWS]
     return [*papers, *(name for law in OTHERS if (name := f"published-{law}") in measured)]
 
 
 def find_limits(results: Results) -> Limits:
     """Find the vertical axis of times and of both errors: whole decades that show every program on every data set."""
-    errors = [cell for key, cell in results.errors.items() if CONTENDERS[key[1]].has_time]
+    errors = [found for cell, found in results.errors.items() if CONTENDERS[cell.contender].has_time]
     return {
         "time": _find_decades(_list_quartiles(cell.cpu for cell in results.times.values())),
-        "linf": _find_decades(_list_quartiles(cell.linf + 1 for cell in errors)),
-        "l1": _find_decades(_list_quartiles(cell.l1 + 1 for cell in errors)),
+        "linf": _find_decades(_list_quartiles(each.linf + 1 for each in errors)),
+        "l1": _find_decades(_list_quartiles(each.l1 + 1 for each in errors)),
     }
 
 
@@ -332,19 +306,17 @@ def _draw_default(panel: Axes, results: Results) -> None:
     names = (f"{maker}-joint", f"{maker}-fastjoint", "fastjoint")
     ticks = range(len(results.datasets))
     for place, name in enumerate(names):
-        found = [results.times.get(results.key(dataset, name, DEFAULT)) for dataset in results.datasets]
+        found = [find(results.times, dataset, name, DEFAULT) for dataset in results.datasets]
         rows = [(row, 1e3 * np.median(cell.cpu)) for row, cell in enumerate(found) if cell is not None]
         look = {**_choose_look(CONTENDERS[name], place), "linestyle": "none"}
         if CONTENDERS[name].maker is Maker.OURS:  # it has the law of another program here
             look |= {"color": "#0072B2", "marker": "o", "markerfacecolor": "#0072B2"}
         panel.plot([time for _, time in rows], [row for row, _ in rows], **look)
-    for row, dataset in enumerate(results.datasets):
-        cells = [results.times.get(results.key(dataset, name, DEFAULT)) for name in names]
-        for slow, fast in ((cells[0], cells[1]), (cells[1], cells[2])):
-            if slow is not None and fast is not None:
-                ratio = write_short(float(np.median(slow.cpu) / np.median(fast.cpu)))
-                middle = 1e3 * float(np.sqrt(np.median(slow.cpu) * np.median(fast.cpu)))
-                panel.annotate(f"{ratio}×", (middle, row), fontsize=_POINTS - 1, ha="center", va="center")
+    for (row, dataset), pair in product(enumerate(results.datasets), pairwise(names)):
+        for _, slow, fast in find_pairs(results.times, dataset, *pair, [DEFAULT]):
+            ratio = write_short(float(np.median(slow.cpu) / np.median(fast.cpu)))
+            middle = 1e3 * float(np.sqrt(np.median(slow.cpu) * np.median(fast.cpu)))
+            panel.annotate(f"{ratio}×", (middle, row), fontsize=_POINTS - 1, ha="center", va="center")
     panel.set_xscale("log")
     panel.figure.subplots_adjust(left=0.17)
     panel.set_yticks([*ticks], [results.title(dataset) for dataset in results.datasets])
@@ -353,12 +325,11 @@ def _draw_default(panel: Axes, results: Results) -> None:
     panel.grid(visible=True, axis="x", color="#dddddd", linewidth=0.4)
 
 
-def _list_speed_ups(ratios: Mapping[tuple[str, str, bool], Ratios]) -> Iterator[Line]:
+def _list_speed_ups(results: Results, dataset: str) -> Iterator[Line]:
     """List ratios of times."""
-    for place, (one, other, before_sequence, style) in enumerate(SPEED_UPS):
-        label = name_speed_up(one, other, before_sequence)
-        look = {**_choose_look(CONTENDERS[other], place), **style, "label": label}
-        yield ratios[one, other, before_sequence], look
+    for place, (one, other, before, style) in enumerate(SPEED_UPS):
+        look = {**_choose_look(CONTENDERS[other], place), **style, "label": name_speed_up(one, other, before)}
+        yield compute_ratios(results, dataset, one, other, before_sequence=before), look
 
 
 def _list_without_step(results: Results, dataset: str, vary: str) -> Iterator[Line]:

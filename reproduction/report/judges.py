@@ -15,9 +15,9 @@ from itertools import pairwise, product
 import numpy as np
 
 from reproduction.experiment.datasets import DATASETS
-from reproduction.experiment.grid import BETAS, CONTENDERS, DEFAULT, SWEEPS, Setting, write_beta
-from reproduction.experiment.store import Results, Times
-from reproduction.fastjoint import compute_tau
+from reproduction.experiment.grid import BETAS, CONTENDERS, DEFAULT, SWEEPS, Cell, Setting, write_beta
+from reproduction.experiment.store import Results, Times, find
+from reproduction.fastjoint import BETA, compute_tau
 from reproduction.report.comparisons import (
     Comparison,
     Holding,
@@ -29,6 +29,7 @@ from reproduction.report.comparisons import (
     compare_times,
     compute_medians,
     compute_ratios,
+    divide,
     judge_comparisons,
     rank_test,
     smallest_rank_test,
@@ -84,10 +85,8 @@ def jumps_come_from_the_step(results: Results, side: Side) -> Judgement:
 def _find_jump(one: tuple[Setting, Times], other: tuple[Setting, Times]) -> tuple[FloatArray, FloatArray]:
     """The logs of how much more a time grows than k does, in each round, with and without the step."""
     (low, before), (high, after) = one, other
-    _, first, second = np.intersect1d(before.rounds, after.rounds, return_indices=True)
-    growth = high.k / low.k
-    with_step = np.abs(np.log(after.cpu[second] / before.cpu[first] / growth))
-    return with_step, np.abs(np.log(after.before_cpu[second] / before.before_cpu[first] / growth))
+    with_step, without = divide(after, before), divide(after, before, "before_cpu", "before_cpu")
+    return np.abs(np.log(with_step * low.k / high.k)), np.abs(np.log(without * low.k / high.k))
 
 
 def step_is_no_bottleneck(results: Results, side: Side) -> Judgement:
@@ -97,7 +96,7 @@ def step_is_no_bottleneck(results: Results, side: Side) -> Judgement:
     for name in results.datasets:
         cells = results.along(results.times, name, side.times["joint"], "k")
         # The time before the step is above half of the whole where the step takes less than half.
-        found = [(at, cell.before_cpu / np.maximum(cell.cpu, 1e-9)) for at, cell in cells]
+        found = [(at, divide(cell, cell, "before_cpu")) for at, cell in cells]
         comparisons += compare_times(results, name, found, "k", 0.5)
         shares = [100 * (1 - each) for each in compute_medians(found)]
         if shares:
@@ -183,7 +182,7 @@ def gaps_are_larger_on_news(results: Results, side: Side) -> Judgement:
     if len(gaps) < 2:
         return Judgement.untested("news and games were not both there as real data")
     measured = f"median gap: news {gaps['news']:,.0f}, games {gaps['games']:,.0f}"
-    return Judgement(holding=Holding.YES if gaps["news"] >= 10 * gaps["games"] else Holding.NO, measured=measured)
+    return Judgement.computed([gaps["news"] >= 10 * gaps["games"]], measured)
 
 
 def order_is_the_same_along_epsilon(results: Results, side: Side) -> Judgement:
@@ -208,8 +207,7 @@ def time_falls_with_epsilon(results: Results, side: Side) -> Judgement:
     for name in results.datasets:
         cells = results.along(results.times, name, side.times["fastjoint"], "epsilon")
         for (at, slow), (_, fast) in pairwise(cells):
-            _, first, second = np.intersect1d(slow.rounds, fast.rounds, return_indices=True)
-            comparisons += compare_times(results, name, [(at, slow.cpu[first] / fast.cpu[second])], "epsilon", 1.0)
+            comparisons += compare_times(results, name, [(at, divide(slow, fast))], "epsilon", 1.0)
         if len(cells) > 1:
             fall = float(np.median(cells[0][1].cpu) / np.median(cells[-1][1].cpu))
             said.append(f"{results.title(name)} {write_short(fall)}×")
@@ -222,13 +220,12 @@ def beta_hardly_matters(results: Results, side: Side) -> Judgement:
     comparisons: list[Comparison] = []
     said = []
     for name in results.datasets:
-        default = results.times.get(results.key(name, side.times["fastjoint"], DEFAULT))
+        default = find(results.times, name, side.times["fastjoint"], DEFAULT)
         worst = 1.0
         for at, cell in results.along(results.times, name, side.times["fastjoint"], "beta"):
             if default is None or at == DEFAULT:
                 continue
-            _, first, second = np.intersect1d(cell.rounds, default.rounds, return_indices=True)
-            factor = np.exp(np.abs(np.log(cell.cpu[first] / default.cpu[second])))
+            factor = np.exp(np.abs(np.log(divide(cell, default))))
             # The claim is that the factor is small, so its inverse is compared with the inverse of the limit.
             comparisons += compare_times(results, name, [(at, 1 / factor)], "beta", 1 / _STEADY)
             ratio = float(np.median(cell.cpu) / np.median(default.cpu))
@@ -241,7 +238,7 @@ def beta_hardly_matters(results: Results, side: Side) -> Judgement:
 
 
 def _compare_errors_with_default(results: Results, dataset: str, program: str) -> list[Comparison]:
-    default = results.errors.get(results.key(dataset, program, DEFAULT))
+    default = find(results.errors, dataset, program, DEFAULT)
     found = []
     for at, cell in results.along(results.errors, dataset, program, "beta"):
         if default is not None and at != DEFAULT:
@@ -255,15 +252,14 @@ def _compare_errors_with_default(results: Results, dataset: str, program: str) -
 def threshold_hardly_changes(results: Results, side: Side) -> Judgement:
     """τ at every β is within 5 % of τ at the default."""
     changes = {}
-    for name in results.datasets:
-        at_default = compute_tau(results.d(name), DEFAULT.k, DEFAULT.epsilon, BETAS[len(BETAS) // 2])
-        for beta in BETAS:
-            changes[name, beta] = abs(compute_tau(results.d(name), DEFAULT.k, DEFAULT.epsilon, beta) / at_default - 1)
+    for name, beta in product(results.datasets, BETAS):
+        at_beta, at_default = (compute_tau(results.d(name), DEFAULT.k, DEFAULT.epsilon, each) for each in (beta, BETA))
+        changes[name, beta] = abs(at_beta / at_default - 1)
     if not changes:
         return Judgement.untested("nothing was measured")
     (name, beta), largest = max(changes.items(), key=lambda pair: pair[1])
     measured = f"the largest change is {100 * largest:.1f} % ({name}, β = {write_beta(beta)})"
-    return Judgement(holding=Holding.YES if largest <= _SLIGHT else Holding.NO, measured=measured)
+    return Judgement.computed([largest <= _SLIGHT], measured)
 
 
 def others_are_dominated(results: Results, side: Side) -> Judgement:
@@ -281,20 +277,20 @@ def pruning_is_improbable(results: Results, side: Side) -> Judgement:
     tails = results.tails
     if not tails:
         return Judgement.untested("no subset sizes were computed")
-    shares = {key: math.exp(log_probability) / (key[2].beta or 1.0) for key, (_, log_probability) in tails.items()}
-    key, largest = max(shares.items(), key=lambda pair: pair[1])
+    shares = {cell: math.exp(log_chance) / (cell.setting.beta or 1.0) for cell, (_, log_chance) in tails.items()}
+    cell, largest = max(shares.items(), key=lambda pair: pair[1])
     reached = drawn = 0
     for (dataset, contender, at), found in results.errors.items():
-        tail = tails.get((dataset, "published-fastjoint", at))
+        tail = tails.get(Cell(dataset, "published-fastjoint", at))
         if contender == side.errors["fastjoint"] and tail is not None:
             reached, drawn = reached + int((found.linf >= tail[0]).sum()), drawn + len(found.linf)
     measured = (
         f"the largest probability at {len(tails)} settings is {write_short(largest)} of β "
-        f"({results.title(key[0])}, {key[2]}); "
+        f"({results.title(cell.dataset)}, {cell.setting}); "
         f"the ℓ∞ error also counts a large item at a low place, so it may exceed the loss: it is τ or more in "
         f"{reached:,} of {drawn:,} drawn lists"
     )
-    return Judgement(holding=Holding.YES if largest <= 1 else Holding.NO, measured=measured)
+    return Judgement.computed([largest <= 1], measured)
 
 
 def time_grows_as_stated(results: Results, side: Side) -> Judgement:
@@ -314,13 +310,11 @@ def time_grows_as_stated(results: Results, side: Side) -> Judgement:
     measured = (
         f"time grows as the bound to the power {slopes['fastjoint']:.2f} for FastJoint, {slopes['joint']:.2f} for Joint"
     )
-    met = [slope <= _SLOPE for slope in slopes.values()]
-    holding = Holding.YES if all(met) else Holding.PART if any(met) else Holding.NO
-    return Judgement(holding=holding, measured=measured)
+    return Judgement.computed([slope <= _SLOPE for slope in slopes.values()], measured)
 
 
 def _bound_fastjoint(d: int, at: Setting) -> float:
-    return d + at.k * compute_tau(d, at.k, at.epsilon, at.beta or 2.0**-10)
+    return d + at.k * compute_tau(d, at.k, at.epsilon, at.beta or BETA)
 
 
 def _bound_joint(d: int, at: Setting) -> float:
@@ -332,15 +326,13 @@ def memory_is_smaller(results: Results, side: Side) -> Judgement:
     factors = {}
     for (dataset, contender, at), held in results.memory.items():
         if contender == side.times["fastjoint"]:
-            joint = results.memory.get(results.key(dataset, side.times["joint"], at))
+            joint = find(results.memory, dataset, side.times["joint"], at)
             if joint is not None:
                 factors[dataset, at.k] = joint / held
     if not factors:
         return Judgement.untested("memory was not measured")
-    smaller = sum(factor > 1 for factor in factors.values())
     said = ", ".join(f"{results.title(name)} k = {k}: {write_short(factor)}×" for (name, k), factor in factors.items())
-    holding = Holding.YES if smaller == len(factors) else Holding.PART if smaller else Holding.NO
-    return Judgement(holding=holding, measured=f"Joint's memory over FastJoint's: {said}")
+    return Judgement.computed([factor > 1 for factor in factors.values()], f"Joint's memory over FastJoint's: {said}")
 
 
 def times_are_stable(results: Results, side: Side) -> Judgement:
@@ -354,8 +346,7 @@ def times_are_stable(results: Results, side: Side) -> Judgement:
         return Judgement.untested("too few rounds were timed")
     share = float(np.mean(np.array(widths) <= 0.25))
     measured = f"so at {100 * share:.0f} % of {len(widths)} cells; median range {100 * float(np.median(widths)):.0f} %"
-    holding = Holding.YES if share >= 0.9 else Holding.PART if share >= 0.5 else Holding.NO
-    return Judgement(holding=holding, measured=measured)
+    return Judgement.computed([share >= 0.9, share >= 0.5], measured)
 
 
 def _judge_ratios(

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reproduction.experiment.datasets import Histogram
-from reproduction.experiment.grid import CONTENDERS, Maker
+from reproduction.experiment.grid import CONTENDERS, Cell, Maker
 from reproduction.experiment.store import Results
 from reproduction.report import tables
 from reproduction.report.claims import Finding, judge_claims, write_verdict
@@ -56,10 +56,14 @@ def publish(results: Results, histograms: Sequence[Histogram], folder: Path) -> 
         figure = picture.draw()
         for kind in ("png", "svg"):
             write_whole(drawn / f"{picture.name}.{kind}", partial(save, figure, kind=kind), force=True)
-    _write(folder / "verdict.md", write_verdict(findings))
-    _write(folder / "summary.md", tables.write_summary(results, histograms, findings))
-    _write(folder / "notes.md", "## " + NOTES.read_text(encoding="utf-8").partition("\n## ")[2])
-    _write(folder / "report.html", write_page(results, histograms, findings))
+    texts = {
+        "verdict.md": write_verdict(findings),
+        "summary.md": tables.write_summary(results, histograms, findings),
+        "notes.md": "## " + NOTES.read_text(encoding="utf-8").partition("\n## ")[2],
+        "report.html": write_page(results, histograms, findings),
+    }
+    for name, text in texts.items():
+        write_whole(folder / name, text, force=True)
     return findings
 
 
@@ -136,7 +140,7 @@ def _compare_errors(results: Results) -> str:
     for (dataset, contender, at), times in results.times.items():
         program = CONTENDERS[contender]
         if program.maker is Maker.RELEASED and program.law != "fastjoint":
-            drawn = results.errors.get((dataset, f"published-{program.law}", at))
+            drawn = results.errors.get(Cell(dataset, f"published-{program.law}", at))
             if drawn is not None:
                 both = min(rank_test(times.l1, drawn.l1), rank_test(drawn.l1, times.l1))
                 chances.append(min(1.0, 2 * both))
@@ -201,14 +205,12 @@ def _write_provenance(results: Results) -> str:
         head = "Released programs: versions, and hashes without comment lines"
         text += _write_list(head, (", ".join(f"{name} {value}" for name, value in each.items()) for each in programs))
     load = np.concatenate([np.empty(0), *(cell.load for cell in results.times.values())])
-    load = load[np.isfinite(load)]
-    if len(load):
+    if len(load := load[np.isfinite(load)]):
         low, middle, high = np.quantile(load, [0, 0.5, 1])
         text += f"<p>Load average while timing: median {middle:.1f}, from {low:.1f} to {high:.1f}.</p>"
-    ratios = ((cell.wall / np.maximum(cell.cpu, 1e-9))[cell.cpu >= 1e-3] for cell in results.times.values())
-    waiting = np.concatenate([np.empty(0), *ratios])
-    if len(waiting):
-        middle, high = np.quantile(waiting, [0.5, 0.95])
+    waiting = [(cell.wall / np.maximum(cell.cpu, 1e-9))[cell.cpu >= 1e-3] for cell in results.times.values()]
+    if any(map(len, waiting)):
+        middle, high = np.quantile(np.concatenate(waiting), [0.5, 0.95])
         text += f"<p>Wall-clock time over CPU time: median {middle:.2f}, at most {high:.2f} in 95 % of the timed lists."
         text += "</p>"
     return text
@@ -216,7 +218,3 @@ def _write_provenance(results: Results) -> str:
 
 def _write_list(head: str, entries: Iterable[str]) -> str:
     return f"<h3>{head}</h3><ul>{''.join(f'<li>{escape(each)}</li>' for each in entries)}</ul>"
-
-
-def _write(path: Path, text: str) -> None:
-    write_whole(path, text, force=True)

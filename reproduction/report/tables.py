@@ -13,9 +13,9 @@ from itertools import starmap
 import numpy as np
 
 from reproduction.experiment.datasets import Histogram
-from reproduction.experiment.grid import CONTENDERS, DEFAULT, OTHERS, PAPER_LAWS, list_today, write_beta
-from reproduction.experiment.store import Key, Results
-from reproduction.report.claims import Finding, count_verdicts, list_sides
+from reproduction.experiment.grid import CONTENDERS, DEFAULT, OTHERS, PAPER_LAWS, Cell, list_today, write_beta
+from reproduction.experiment.store import Results, find
+from reproduction.report.claims import Finding, count_verdicts
 from reproduction.report.comparisons import Holding, compute_medians, compute_ratios, write_spread
 from reproduction.report.figures import SPEED_UPS, name_speed_up
 from reproduction.report.related_work import write_subsets
@@ -41,20 +41,18 @@ def write_summary(results: Results, histograms: Sequence[Histogram], findings: S
 
 def tally_verdicts(findings: Sequence[Finding]) -> list[str]:
     """How many claims got each verdict, for each side."""
-    sides = list_sides(findings)
-    counts = {holding: [count_verdicts(findings, side)[holding] for side in sides] for holding in Holding}
-    rows = ([str(holding), *map(str, each)] for holding, each in counts.items() if any(each))
-    return _write(["verdict"], [side.title for side in sides], rows)
+    counts = count_verdicts(findings)
+    rows = ([str(holding), *(str(each[holding]) for each in counts.values())] for holding in Holding)
+    return _write(["verdict"], list(counts), (row for row in rows if {*row[1:]} != {"0"}))
 
 
 def list_verdicts(findings: Sequence[Finding]) -> list[str]:
     """The verdicts on each claim, without the numbers behind them."""
-    sides = list_sides(findings)
     rows = (
-        [f"“{each.claim.text}”", each.claim.place, *(f"**{each.judgements[side.title].holding}**" for side in sides)]
+        [f"“{each.claim.text}”", each.claim.place, *(f"**{found.holding}**" for found in each.judgements.values())]
         for each in findings
     )
-    return _write(["claim of the paper", "place", *(side.title for side in sides)], [], rows)
+    return _write(["claim of the paper", "place", *findings[0].judgements], [], rows)
 
 
 def compare_speed(results: Results) -> list[str]:
@@ -73,7 +71,7 @@ def compare_speed(results: Results) -> list[str]:
 
 def compare_times(results: Results) -> list[str]:
     """Medians at the default setting: of the released programs, of the published algorithms, and of ours."""
-    measured = {key[1] for key in results.times}
+    measured = {cell.contender for cell in results.times}
     laws = (*PAPER_LAWS, *OTHERS)
     names = [each.name for each in CONTENDERS.values() if each.law in laws and each.name in measured]
     rows = (
@@ -106,7 +104,7 @@ def compare_today(results: Results) -> list[str]:
         return []
     rows = []
     for dataset in results.datasets:
-        cells = [results.errors.get(results.key(dataset, name, DEFAULT)) for name in names]
+        cells = [find(results.errors, dataset, name, DEFAULT) for name in names]
         if any(cells):
             medians = [
                 "" if each is None else f"{np.median(each.linf):,.0f}; {np.median(each.l1):,.0f}" for each in cells
@@ -126,7 +124,7 @@ def write_number(value: float) -> str:
 
 
 def _write_time(results: Results, dataset: str, name: str) -> str:
-    found = results.times.get(results.key(dataset, name, DEFAULT))
+    found = find(results.times, dataset, name, DEFAULT)
     return "–" if found is None else write_number(1e3 * float(np.median(found.cpu)))
 
 
@@ -139,15 +137,15 @@ def _write(words: Sequence[str], numbers: Sequence[str], rows: Iterable[Sequence
 
 def write_verdict(findings: Sequence[Finding]) -> str:
     """Write the claims, and what was found about them."""
-    sides = list_sides(findings)
-    heads = ["Claim of the paper", *(side.title.capitalize() for side in sides), "How it is judged"]
-    rows = []
-    for each in findings:
-        fields = [f"“{escape(each.claim.text)}” <small>({escape(each.claim.place)})</small>"]
-        for side in sides:
-            found = each.judgements[side.title]
-            fields.append(f"{_badge(found.holding)} {escape(found.measured)}")
-        rows.append([*fields, escape(each.claim.rule)])
+    heads = ["Claim of the paper", *map(str.capitalize, findings[0].judgements), "How it is judged"]
+    rows = (
+        [
+            f"“{escape(each.claim.text)}” <small>({escape(each.claim.place)})</small>",
+            *(f"{_badge(found.holding)} {escape(found.measured)}" for found in each.judgements.values()),
+            escape(each.claim.rule),
+        ]
+        for each in findings
+    )
     return _write_cards(heads, rows)
 
 
@@ -155,8 +153,8 @@ def write_cells(results: Results, dataset: str) -> str:
     """Write every cell of a data set, in a section that can be opened."""
     heads = ["program", "k", "ε", "β", "lists", "ℓ∞", "quartiles", "ℓ1", "quartiles"]
     heads += ["rounds", "CPU, ms", "quartiles", "wall, ms", "versions"]
-    keys = [key for key in dict.fromkeys((*results.errors, *results.times)) if key[0] == dataset]
-    rows = [_cell(results, key) for key in keys]
+    cells = dict.fromkeys((*results.errors, *results.times))
+    rows = [_write_cell(results, each) for each in cells if each.dataset == dataset]
     summary = f"{escape(results.title(dataset))}: {len(rows)} cells"
     return f"<details><summary>{summary}</summary>{write_sortable(heads, rows)}</details>"
 
@@ -166,7 +164,8 @@ def write_failures(results: Results) -> str:
     if not results.failures:
         return ""
     rows: list[list[Entry]] = [
-        [(results.title(key[0]), key[0]), *_where(key), (failure, failure)] for key, failure in results.failures.items()
+        [(results.title(cell.dataset), cell.dataset), *_where(cell), (failure, failure)]
+        for cell, failure in results.failures.items()
     ]
     return f"<h2>Cells that failed</h2>{write_sortable(('data set', 'program', 'k', 'ε', 'β', 'failure'), rows)}"
 
@@ -214,16 +213,16 @@ def _write_cards(heads: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
     return _write_table("cards", (f"<th>{escape(head)}</th>" for head in heads), body)
 
 
-def _cell(results: Results, key: Key) -> list[Entry]:
-    entries = _where(key)
-    errors, times = results.errors.get(key), results.times.get(key)
+def _write_cell(results: Results, cell: Cell) -> list[Entry]:
+    entries = _where(cell)
+    errors, times = results.errors.get(cell), results.times.get(cell)
     entries.append(_number(None if errors is None else len(errors.linf)))
     for values in (None, None) if errors is None else (errors.linf, errors.l1):
         entries += _quartiles(values)
     entries.append(_number(None if times is None else len(times.cpu)))
     entries += _quartiles(None if times is None else 1e3 * times.cpu)
     entries.append(_number(None if times is None else 1e3 * float(np.median(times.wall))))
-    versions = ", ".join(code[:6] for code in results.find_versions(key))
+    versions = ", ".join(code[:6] for code in results.find_versions(cell))
     entries.append((versions, versions))
     return entries
 
@@ -239,8 +238,8 @@ def _number(value: float | None) -> Entry:
     return ("", -1.0) if value is None else (write_number(value), value)
 
 
-def _where(key: Key) -> list[Entry]:
-    _, contender, at = key
+def _where(cell: Cell) -> list[Entry]:
+    _, contender, at = cell
     beta: Entry = ("", -1.0) if at.beta is None else (write_beta(at.beta), at.beta)
     return [(CONTENDERS[contender].label, contender), (str(at.k), at.k), (f"{at.epsilon:g}", at.epsilon), beta]
 

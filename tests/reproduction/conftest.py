@@ -63,7 +63,7 @@ def invented() -> Callable[..., Results]:
         for cell in grid.error_cells(programs) if trials else []:
             loss = int(error(CONTENDERS[cell.contender], sizes[cell.dataset], cell.setting))
             found = np.maximum(loss + wave, 0)
-            results.errors[cell.dataset, cell.contender, cell.setting] = Errors(
+            results.errors[cell] = Errors(
                 linf=found, l1=cell.setting.k * found, repeats=np.zeros(trials, dtype=np.int64), runs=frozenset({1})
             )
         for cell in grid.time_cells(programs) if rounds else []:
@@ -72,8 +72,8 @@ def invented() -> Callable[..., Results]:
             wobble = time * (1 + np.arange(rounds) % 5 / 100)
             share = part(program, sizes[cell.dataset], cell.setting) if program.law == "joint" else np.nan
             none = np.zeros(rounds, dtype=np.int64)
-            results.times[cell.dataset, cell.contender, cell.setting] = Times(
-                rounds=np.arange(rounds),
+            results.times[cell] = Times(
+                trial=np.arange(rounds),
                 wall=wobble,
                 cpu=wobble,
                 before_cpu=share * wobble,
@@ -85,7 +85,7 @@ def invented() -> Callable[..., Results]:
             )
         for cell in grid.memory_cells(programs, sizes) if rounds else []:
             held = memory(CONTENDERS[cell.contender], sizes[cell.dataset], cell.setting)
-            results.memory[cell.dataset, cell.contender, cell.setting] = int(held)
+            results.memory[cell] = int(held)
         for key in results.errors:
             if key[1] == "published-fastjoint":
                 results.tails[key] = (1000, -20.0)

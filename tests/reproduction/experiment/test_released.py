@@ -15,8 +15,9 @@ from reproduction.experiment.grid import CONTENDERS, PAPER_LAWS, Grid, Setting
 from reproduction.experiment.released import VARIABLE, Released, choose_numpy, find_programs, find_python, hash_program
 from reproduction.experiment.run import Run
 from reproduction.experiment.store import RunInfo, open_store
-from reproduction.experiment.trials import compute_errors, draw_lists, time_list
+from reproduction.experiment.trials import draw_lists, time_list
 from shortlist.errors import DataError, OutputError
+from shortlist.planning.forecast import measure
 
 COUNTS = np.sort(np.random.default_rng(8).integers(0, 60, 400))[::-1].copy()
 AT = Setting(k=5, epsilon=1.0, beta=2.0**-10)
@@ -87,9 +88,9 @@ def test_an_environment_that_is_ready_is_used_again(monkeypatch, tmp_path):
 @pytest.fixture
 def small_released(small_programs, tmp_path, monkeypatch):
     """The small programs in a process of their own; their hashes are taken for the released ones."""
-    for folder, table in zip(small_programs, ("_AUTHORS_FILES", "_GOOGLE_FILES"), strict=True):
-        hashes = {path.name: hash_program(path) for path in folder.glob("*.py")}
-        monkeypatch.setattr(module, table, hashes)
+    places = zip(small_programs, (module.AUTHORS, module.GOOGLE), strict=True)
+    hashes = {path.name: (address, hash_program(path)) for folder, address in places for path in folder.glob("*.py")}
+    monkeypatch.setattr(module, "_FILES", hashes)
     monkeypatch.setenv(VARIABLE, sys.executable)
     with Released(tmp_path) as running:
         yield running
@@ -156,8 +157,9 @@ def test_released_programs_have_the_published_laws(released, law):
     """Where the counts are not used up, the errors of their lists are those of the published law."""
     contender = CONTENDERS[f"released-{law}"]
     timed = [time_list(contender, _histogram(COUNTS), AT, seed, released) for seed in range(300)]
-    found = compute_errors(COUNTS, np.array([each.counts for each in timed]))[1]
+    found = measure(COUNTS[: AT.k], np.array([each.counts for each in timed])).total
     law_of = CONTENDERS[f"published-{law}"]
-    expected = compute_errors(COUNTS, draw_lists(law_of, _histogram(COUNTS), law_of.own(AT), range(2000))[0])[1]
+    counts, _ = draw_lists(law_of, _histogram(COUNTS), law_of.own(AT), range(2000))
+    expected = measure(COUNTS[: AT.k], counts).total
     assert mannwhitneyu(found, expected).pvalue > 1e-9
     assert all(each.cpu > 0 and each.wall > 0 for each in timed)

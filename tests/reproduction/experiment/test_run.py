@@ -8,8 +8,8 @@ import pytest
 from reproduction.experiment.grid import Grid
 from reproduction.experiment.run import Run
 from reproduction.experiment.store import RunInfo, count_trials, lock_folder, open_store
-from reproduction.experiment.trials import compute_errors
 from shortlist.errors import OutputError
+from shortlist.planning.forecast import measure
 
 pytestmark = pytest.mark.slow
 
@@ -39,7 +39,7 @@ def _errors(results):
 
 def test_errors_are_the_papers():
     """ℓ∞ and ℓ1 compare the chosen counts with the largest ones, position by position."""
-    linf, l1 = compute_errors(np.array([50, 40, 30, 20, 10]), np.array([[50, 40, 30], [10, 40, 50]]))
+    _, linf, l1 = measure(np.array([50, 40, 30]), np.array([[50, 40, 30], [10, 40, 50]]))
     assert (linf.tolist(), l1.tolist()) == ([0, 40], [0, 60])
 
 
@@ -50,7 +50,7 @@ def test_every_trial_is_kept(run):
     assert len(results.times) == TIME_CELLS
     assert {len(found.linf) for found in results.errors.values()} == {3}
     for (_, contender, _), found in results.times.items():
-        assert found.rounds.tolist() == [0, 1]
+        assert found.trial.tolist() == [0, 1]
         assert (found.wall > 0).all()
         assert np.isfinite(found.load).all()
         assert np.isfinite(found.before_cpu).all() == (contender == "published-joint")

@@ -9,7 +9,8 @@ from scipy.stats import mannwhitneyu
 from reproduction import PUBLISHED
 from reproduction.experiment.datasets import DATASETS, Histogram
 from reproduction.experiment.grid import CONTENDERS, Setting
-from reproduction.experiment.trials import compute_errors, compute_tail, draw_lists
+from reproduction.experiment.trials import compute_tail, draw_lists
+from shortlist.planning.forecast import measure
 
 pytestmark = pytest.mark.slow
 
@@ -23,7 +24,7 @@ def _total_errors(law, epsilon, lists=3000):
     contender, at = CONTENDERS[f"published-{law}"], Setting(k=5, epsilon=epsilon, beta=2.0**-10)
     rng = np.random.default_rng(1)
     drawn = [PUBLISHED[law](COUNTS, 5, epsilon, rng=rng, **contender.parameters(at)) for _ in range(lists)]
-    return compute_errors(COUNTS, COUNTS[np.array(drawn)])[1]
+    return measure(COUNTS[:5], COUNTS[np.array(drawn)]).total
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -31,7 +32,7 @@ def test_a_batch_has_the_law_of_the_program(law):
     """By rank tests of the errors; at an ε that is 30 % off they differ."""
     at = Setting(k=5, epsilon=1.0, beta=2.0**-10)
     counts, repeats = draw_lists(CONTENDERS[f"published-{law}"], TOY, at, range(3000))
-    found = compute_errors(COUNTS, counts)[1]
+    found = measure(COUNTS[:5], counts).total
     assert not repeats.any()
     assert mannwhitneyu(found, _total_errors(law, 1.0)).pvalue > 1e-9
     assert mannwhitneyu(found, _total_errors(law, 0.7)).pvalue < 1e-9
@@ -42,7 +43,7 @@ def test_ours_and_the_published_ones_agree(law):
     """Our exact mechanisms draw from the same law."""
     at = Setting(k=5, epsilon=1.0, beta=2.0**-10)
     ours, published = (
-        compute_errors(COUNTS, draw_lists(CONTENDERS[name], TOY, at, range(3000))[0])[1]
+        measure(COUNTS[:5], draw_lists(CONTENDERS[name], TOY, at, range(3000))[0]).total
         for name in (law, f"published-{law}")
     )
     assert mannwhitneyu(ours, published).pvalue > 1e-9

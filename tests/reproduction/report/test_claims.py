@@ -85,7 +85,7 @@ def test_results_like_the_papers_confirm_it(invented):
         contradicted = {text[:40]: each for text, each in found.items() if each.holding in (Holding.NO, Holding.PART)}
         # CDP-Peel cannot be both better on games for all ε and worse from k = 100 on, where ε is 1.
         assert set(contradicted) <= {next(claim.text[:40] for claim in CLAIMS if NAMES["games"] in claim.text)}
-        assert sum(count_verdicts(findings, side).values()) == len(CLAIMS)
+        assert sum(count_verdicts(findings)[side.title].values()) == len(CLAIMS)
 
 
 def test_without_the_released_programs_there_is_one_side(invented):
