@@ -71,7 +71,7 @@ class Case:
     """Further parameters, by name."""
 
     def build(
-        self, k: int, relation: str = "add-remove", *, stretch: Fraction = Fraction(1), groups: int | None = None
+        self, k: int, relation: str = "add-remove", *, stretch: Fraction | int = 1, groups: int | None = None
     ) -> Mechanism:
         """Build the mechanism. `stretch` multiplies epsilon. With `groups`, one person is in so many lists of a family.
 
@@ -90,6 +90,11 @@ class Case:
         return Fraction(self.options.get("delta", 0))
 
     @property
+    def budget(self) -> dict[str, Any]:
+        """What is asked for. With a rho, the epsilon is not checked."""
+        return {"epsilon": self.epsilon, "delta": self.delta, "rho": self.options.get("rho")}
+
+    @property
     def needs_domain(self) -> bool:
         """Whether the items are public. Else an item without votes does not exist."""
         return self.kind.needs_domain
@@ -105,7 +110,7 @@ class Case:
         return any(output.counts is not None for output, _ in self.build(1).state_law((1,), reach=0))
 
     def state(
-        self, histogram: Histogram, k: int, relation: str, *, reach: int, stretch: Fraction = Fraction(1)
+        self, histogram: Histogram, k: int, relation: str, *, reach: int, stretch: Fraction | int = 1
     ) -> dict[Output, float]:
         """State the law as floats. `stretch` multiplies epsilon."""
         with use_precision(_PRECISION):

@@ -19,24 +19,20 @@ import numpy as np
 from flint import arb
 
 from shortlist.audits.cases import Finding
-from shortlist.audits.frequencies import STRETCHES, count_needed, judge_sample, limit_draws
-from shortlist.audits.privacy_loss import compare_laws, report_losses
-from shortlist.exact.balls import use_precision
+from shortlist.audits.frequencies import STRETCHES, judge_draws
+from shortlist.audits.privacy_loss import Laws, compare_all
 from shortlist.exact.bits import Bits, read_bits
 from shortlist.exact.noise import DiscreteLaplace, Noise, SharedGaussian
 from shortlist.mechanisms.noisy_counts import ListCounts
 from shortlist.mechanisms.private_cap import CAPS, SHARE, PrivateCap
 from shortlist.mechanisms.stated import gaussian_law, laplace_law
-from shortlist.privacy import Guarantee, Neighbours
+from shortlist.privacy import Neighbours
 from shortlist.privacy.numbers import write_exact
 from shortlist.terms import Terms
 
-State = Callable[[Any], dict[Any, arb]]
-"""The law of a table."""
 Pairs = Iterable[tuple[Any, Any]]
 """Tables and their neighbours."""
 
-_PRECISION = 96
 _RELATIONS = ("add-remove", "replace")
 _SIZES = (0, 1, 2, 3, 5000)
 """How many votes a person of a small table has: none, few, and more than the largest cap."""
@@ -87,14 +83,14 @@ def check_extras(trials: int, bits: Bits | None, progress: Callable[[str], None]
 def enumerate_cap(relation: str, kind: type[PrivateCap] = PrivateCap) -> Finding:
     """Compare the laws of the cap on all tables of up to three people."""
 
-    def enumerate_one(choice: PrivateCap) -> tuple[Guarantee, State, Pairs]:
+    def list_laws(choice: PrivateCap) -> Laws:
         def state(sizes: Sequence[int]) -> dict[int, arb]:
             return dict(zip(CAPS, choice.state_law(_count_exceeding(sizes)), strict=True))
 
         return choice.guarantee, state, _pair_tables(_SIZES, 3, relation)
 
     choices = [kind.share(1 / SHARE, neighbours=Neighbours.read(relation), **given) for given in _NOISES]
-    return _compare("private cap", "privacy loss", relation, map(enumerate_one, choices), epsilon=Fraction(1))
+    return compare_all("private cap", "privacy loss", relation, map(list_laws, choices), epsilon=Fraction(1))[0]
 
 
 def enumerate_cap_and_list(relation: str) -> Finding:
@@ -113,8 +109,8 @@ def enumerate_cap_and_list(relation: str) -> Finding:
                 law[cap, output] = chances[cap] * chance
         return law
 
-    enumerated = [(terms.guarantee, state, _pair_tables(_BALLOTS, 2, relation))]
-    return _compare("private cap", "privacy loss of cap and list", relation, enumerated, epsilon=Fraction(1))
+    laws = terms.guarantee, state, _pair_tables(_BALLOTS, 2, relation)
+    return compare_all("private cap", "privacy loss of cap and list", relation, [laws], epsilon=Fraction(1))[0]
 
 
 def sample_cap(trials: int, bits: Bits, kind: type[PrivateCap] = PrivateCap) -> Finding:
@@ -147,7 +143,7 @@ def _pair_tables(rows: Sequence[Any], people: int, relation: str) -> Pairs:
 def enumerate_people(relation: str) -> Finding:
     """Compare the laws of the numbers of people and of the lists of large groups, with one person in one or both."""
 
-    def enumerate_one(most: int) -> tuple[Guarantee, State, Pairs]:
+    def list_laws(most: int) -> Laws:
         terms = read_people(relation, most)
         noise, _ = laplace_law(Fraction(min(2, most * Neighbours.read(relation).sensitivity)))
         state_lists = cache(lambda groups: dict(terms.mechanism.state_family(groups)) if groups else {(): arb(1)})
@@ -163,7 +159,7 @@ def enumerate_people(relation: str) -> Finding:
 
         return terms.guarantee, state, _pair_groups(relation, most)
 
-    return _compare("people of groups", "privacy loss", relation, map(enumerate_one, (1, 2)), epsilon=Fraction(2))
+    return compare_all("people of groups", "privacy loss", relation, map(list_laws, (1, 2)), epsilon=Fraction(2))[0]
 
 
 def sample_people(terms: Terms, trials: int, bits: Bits) -> Finding:
@@ -203,8 +199,8 @@ def enumerate_counts(asked: Mapping[str, Any], relation: str, kind: type[ListCou
     pairs = [(still, moved) for moved in _list_moves(counts, terms.sensitivity) if moved != still]
     budget = {"epsilon": asked.get("counts_epsilon", promise.epsilon), "rho": asked.get("counts_rho")}
     budget["delta"] = asked.get("counts_delta", Fraction(0))
-    enumerated: list[tuple[Guarantee, State, Pairs]] = [(promise, partial(_state_counts, counts), pairs)]
-    return _compare(_name_counts(asked), "privacy loss", relation, enumerated, **budget)
+    laws = promise, partial(_state_counts, counts), pairs
+    return compare_all(_name_counts(asked), "privacy loss", relation, [laws], **budget)[0]
 
 
 def sample_counts(asked: Mapping[str, Any], trials: int, bits: Bits, kind: type[ListCounts] = ListCounts) -> Finding:
@@ -302,21 +298,7 @@ def _round_halves(counts: ListCounts, law: dict[tuple[int, ...], arb]) -> dict[t
     return dict(rounded)
 
 
-def _compare(
-    subject: str, check: str, relation: str, enumerated: Iterable[tuple[Guarantee, State, Pairs]], **budget: Any
-) -> Finding:
-    """Compare the laws of all pairs with what is promised, and that with the budget."""
-    losses, promises = [], []
-    with use_precision(_PRECISION):
-        for promise, state, pairs in enumerated:
-            known = cache(state)
-            losses += [compare_laws(known(here), known(there), promise) for here, there in pairs]
-            promises.append(promise)
-    return report_losses(subject, check, relation, promises, losses, **budget)
-
-
 def _judge(subject: str, laws: Sequence[Mapping[Any, arb]], trials: int, draw: Callable[[], Any]) -> Finding:
-    """Draw as often as the test needs, and compare the draws with the first law and with the wrong ones."""
-    right, *wrong = ({output: float(chance.mid()) for output, chance in law.items()} for law in laws)
-    draws = limit_draws(trials, count_needed(right, wrong, trials))
-    return judge_sample(subject, [draw() for _ in range(draws)], [right, *wrong])
+    """Compare draws with the first law and with the wrong ones."""
+    floats = [{output: float(chance.mid()) for output, chance in law.items()} for law in laws]
+    return judge_draws(subject, floats, trials, lambda times: [draw() for _ in range(times)])

@@ -10,11 +10,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from fractions import Fraction
-from functools import cache
-from typing import Any
+from functools import cache, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -45,16 +44,12 @@ _LIKELIEST = 3
 """This many of the likeliest outputs are told apart. All others count as one output."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Design:
+class Design(NamedTuple):
     """What a test of frequencies draws, and the laws that it compares: the stated one and those that are 30 % off."""
 
     histogram: Histogram
     k: int
-    right: dict[Output, float]
-    wrong: list[dict[Output, float]]
-    needed: float
-    """How many draws the test needs."""
+    laws: list[dict[Output, float]]
 
 
 def check_frequencies(
@@ -69,27 +64,29 @@ def check_frequencies(
 ) -> Finding:
     """Draw where the test has the most power, and test the frequencies. `many` draws by `draw_many`."""
     design = choose_design(case, trials, relation=relation, k=k)
-    draws = limit_draws(trials, design.needed)
-    drawn = draw_outputs(case.build(design.k, relation), design.histogram, draws, bits, many=many)
-    more = "no number of draws is enough at this epsilon"
-    if not math.isinf(design.needed):
-        more = f"pass {max(math.ceil(design.needed / MOST_MORE), 2 * trials):,} trials"
-    details = {"histogram": list(design.histogram), "k": design.k}
-    return judge_sample(case, drawn, [design.right, *design.wrong], name=name, more=more, **details)
+    draw = partial(draw_outputs, case.build(design.k, relation), design.histogram, bits=bits, many=many)
+    return judge_draws(case, design.laws, trials, draw, name=name, histogram=list(design.histogram), k=design.k)
 
 
-def judge_sample(
+def judge_draws(
     subject: object,
-    drawn: Sequence[Hashable],
     laws: Sequence[Mapping[Any, float]],
+    trials: int,
+    draw: Callable[[int], Sequence[Hashable]],
     *,
     name: str = "frequencies",
-    more: str = "pass more trials",
     **details: Any,
 ) -> Finding:
-    """Compare what was drawn with the first law, and with others that are wrong; `more` says what gives more power."""
+    """Draw as often as the test needs, and compare with the first law, and with others that are wrong.
+
+    That is between `trials` and 8 times as often.
+    """
+    needed = count_needed(laws, trials)
+    drawn = draw(int(min(max(trials, needed), MOST_MORE * trials)))
     p, *others = (find_p_value(drawn, law) for law in laws)
-    off = max(others)
+    off, more = max(others), "no number of draws is enough at this epsilon"
+    if not math.isinf(needed):
+        more = f"pass {max(math.ceil(needed / MOST_MORE), 2 * trials):,} trials"
     said = [
         "as stated",
         "the outputs do not follow the stated law",
@@ -100,11 +97,6 @@ def judge_sample(
     return Finding.judge(subject, name, _reject(p, off), said, seen, **details)
 
 
-def limit_draws(trials: int, needed: float) -> int:
-    """Draw as often as is needed, if that is between `trials` and 8 times as often."""
-    return int(min(max(trials, needed), MOST_MORE * trials))
-
-
 def check_independence(case: Case, trials: int, bits: Bits | None = None) -> Finding:
     """Compare draws with the next, with the next but one, with those half a sample later, and with a second sample."""
     design = choose_design(case, trials)
@@ -113,9 +105,9 @@ def check_independence(case: Case, trials: int, bits: Bits | None = None) -> Fin
     many = draw_outputs(mechanism, design.histogram, trials, bits, many=True)
     lags = (1, 2, trials // 2)
     pairs = [list(zip(first, second, strict=True)), *(_pair(each, lag) for each in (first, many) for lag in lags)]
-    p = min(1.0, len(pairs) * min(_bound_pairs(each, design.right) for each in pairs))
+    p = min(1.0, len(pairs) * min(_bound_pairs(each, design.laws[0]) for each in pairs))
     same = [(each, each) for each in first[: len(first) // 2]]
-    repeated = min(1.0, len(pairs) * _bound_pairs(same, design.right))
+    repeated = min(1.0, len(pairs) * _bound_pairs(same, design.laws[0]))
     said = [
         "draws do not depend on each other",
         "draws depend on each other",
@@ -134,9 +126,12 @@ def _reject(p: float, off: float) -> bool | None:
 
 def choose_design(case: Case, trials: int, *, relation: str = "add-remove", k: int = 2) -> Design:
     """Choose the counts that need the fewest draws to tell the stated law from those that are 30 % off."""
-    fitting = 1 if case.noisy else case.fit(k)
-    designs = [_make_design(case, each, fitting, relation, trials) for each in _list_histograms(case, relation)]
-    return min(designs, key=lambda design: design.needed)
+    size, reach = (1, round(8 * max(Fraction(1), 1 / case.epsilon))) if case.noisy else (case.fit(k), 0)
+    designs = [
+        Design(each, size, [case.state(each, size, relation, reach=reach, stretch=by) for by in (1, *STRETCHES)])
+        for each in _list_histograms(case, relation)
+    ]
+    return min(designs, key=lambda design: count_needed(design.laws, trials))
 
 
 def _list_histograms(case: Case, relation: str) -> list[Histogram]:
@@ -152,18 +147,9 @@ def _list_histograms(case: Case, relation: str) -> list[Histogram]:
     return list(dict.fromkeys(found))
 
 
-def _make_design(case: Case, histogram: Histogram, k: int, relation: str, trials: int) -> Design:
-    reach = round(8 * max(Fraction(1), 1 / case.epsilon)) if case.noisy else 0
-    right, *wrong = (
-        case.state(histogram, k, relation, reach=reach, stretch=stretch) for stretch in (Fraction(1), *STRETCHES)
-    )
-    needed = count_needed(right, wrong, trials)
-    return Design(histogram=histogram, k=k, right=right, wrong=wrong, needed=needed)
-
-
-def count_needed(right: Mapping[Any, float], wrong: Sequence[Mapping[Any, float]], trials: int) -> float:
-    """Count the draws that tell the right law from the wrong ones. What is rare in so many trials is one cell."""
-    rare = _LEAST_EXPECTED / trials
+def count_needed(laws: Sequence[Mapping[Any, float]], trials: int) -> float:
+    """Count the draws that tell the first law from the others. What is rare in so many trials is one cell."""
+    (right, *wrong), rare = laws, _LEAST_EXPECTED / trials
     entropy = min(_find_entropy(right, law, rare) for law in wrong)
     cells = 1 + sum(p > rare / MOST_MORE for p in right.values())
     return math.ceil(_find_clear_statistic(cells) / entropy) if entropy > 0 else math.inf

@@ -11,10 +11,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +29,6 @@ from shortlist.mechanisms import Mechanism
 from shortlist.mechanisms.stated import (
     Histogram,
     Items,
-    Law,
     Output,
     collect_law,
     neighbours,
@@ -70,6 +69,10 @@ _LEAST = 20
 """If an event was never seen, its expected number is bounded by about this."""
 
 
+Laws = tuple[Guarantee, Callable[[Any], Mapping[Any, arb]], Iterable[tuple[Any, Any]]]
+"""What is promised, the law of a table, and tables with their neighbours."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
     """Two neighbours, and how many items are chosen."""
@@ -100,68 +103,59 @@ def enumerate_losses(case: Case, relation: str, *, largest_d: int = 4) -> tuple[
 
     Return what was found, and the pair that samples can tell apart best.
     """
-    reach = _find_reach(case, relation)
-    pairs = list(list_pairs(case, relation, largest_d, reach))
-    built = {k: case.build(k, relation) for k in sorted({pair.k for pair in pairs})}
-    promises = {k: mechanism.guarantee for k, mechanism in built.items()}
+    reach, pairs = _find_reach(case, relation), defaultdict[int, list[Pair]](list)
+    for pair in list_pairs(case, relation, largest_d, reach):
+        pairs[pair.k].append(pair)
 
-    @lru_cache(maxsize=100_000)
-    def state(histogram: Histogram, k: int) -> Law:
-        return collect_law(built[k], histogram, reach=reach)
+    def list_laws() -> Iterator[Laws]:
+        for k, listed in pairs.items():
+            mechanism = case.build(k, relation)
+            state = partial(collect_law, mechanism, reach=reach)
+            yield mechanism.guarantee, state, [(pair.here, pair.there) for pair in listed]
 
-    with use_precision(_PRECISION):
-        losses = [
-            compare_laws(
-                state(each.here, each.k), state(each.there, each.k), promises[each.k], listed=case.needs_domain
-            )
-            for each in pairs
-        ]
-    finding = _report(case, "privacy loss", relation, list(promises.values()), losses)
-    return finding, max(zip(losses, pairs, strict=True), key=lambda each: each[0].telling)[1]
+    finding, losses = compare_all(
+        case, "privacy loss", relation, list_laws(), **case.budget, needs_domain=case.needs_domain
+    )
+    listed = (pair for each in pairs.values() for pair in each)
+    return finding, max(zip(losses, listed, strict=True), key=lambda each: each[0].telling)[1]
 
 
 def enumerate_family(case: Case, relation: str) -> Finding:
     """Compare the exact laws of both lists of a family of two groups, with one person in both."""
     mechanism = case.build(1, relation, groups=2)
     pairs = pair_families(_OF_TWO, 2, relation, 2, mechanism.parameters.get("votes_per_person"))  # type: ignore[arg-type]
-    state = cache(lambda family: dict(mechanism.state_family(family, reach=_NEAREST)))
-    with use_precision(_PRECISION):
-        losses = [compare_laws(state(here), state(there), mechanism.guarantee) for here, there in pairs]
-    return _report(case, "privacy loss of a family", relation, [mechanism.guarantee], losses)
+    laws = mechanism.guarantee, lambda family: dict(mechanism.state_family(family, reach=_NEAREST)), pairs
+    return compare_all(case, "privacy loss of a family", relation, [laws], **case.budget)[0]
 
 
 def enumerate_weights(case: Case, relation: str) -> Finding:
     """Compare the exact laws of a list of weighted votes, of which one person adds up to 2 to an item."""
     given = {"max_weight": 2, "weight_unit": "units", "persons_counted": True, "neighbours": relation}
     terms = Terms.read(case.kind.name, 1, case.epsilon, **given, **case.options)
-    state = cache(lambda histogram: collect_law(terms.mechanism, histogram, reach=_NEAREST))
     cap = case.options.get("votes_per_person")
-    with use_precision(_PRECISION):
-        losses = [
-            compare_laws(state(here), state(there), terms.guarantee)
-            for here in _OF_TWO
-            for there in neighbours(here, relation, cap, weight=2)
-        ]
-    return _report(case, "privacy loss with weights", relation, [terms.guarantee], losses)
+    pairs = ((here, there) for here in _OF_TWO for there in neighbours(here, relation, cap, weight=2))
+    laws = terms.guarantee, partial(collect_law, terms.mechanism, reach=_NEAREST), pairs
+    return compare_all(case, "privacy loss with weights", relation, [laws], **case.budget)[0]
 
 
-def _report(case: Case, check: str, relation: str, promises: Sequence[Guarantee], losses: Sequence[Loss]) -> Finding:
-    rho = case.options.get("rho")
-    return report_losses(str(case), check, relation, promises, losses, epsilon=case.epsilon, delta=case.delta, rho=rho)
-
-
-def report_losses(
-    subject: str,
+def compare_all(
+    subject: object,
     check: str,
     relation: str,
-    promises: Sequence[Guarantee],
-    losses: Sequence[Loss],
+    laws: Iterable[Laws],
     *,
     epsilon: Fraction,
     delta: Fraction = Fraction(0),
     rho: Fraction | None = None,
-) -> Finding:
-    """Report the largest losses beside what is promised, which must be at least what was asked for."""
+    needs_domain: bool = True,
+) -> tuple[Finding, list[Loss]]:
+    """Compare the laws of all pairs with what is promised, which must be at least what was asked for."""
+    promises, losses = [], []
+    with use_precision(_PRECISION):
+        for promise, state, pairs in laws:
+            known = cache(state)
+            losses += [compare_laws(known(here), known(there), promise, listed=needs_domain) for here, there in pairs]
+            promises.append(promise)
     worst = Loss(*map(max, zip(*losses, strict=True)))
     weaker = any(
         (each.epsilon > epsilon if rho is None else not each.rho or each.rho > rho)
@@ -180,8 +174,8 @@ def report_losses(
     if _has_rho(promise):
         words += f"; rho {worst.rho:.4f}, promised {float(promise.rho or 0):.4f}"
         details |= {"rho": worst.rho, "promised_rho": write_exact(promise.rho or Fraction(0))}
-    seen = f"{len(losses):,} pairs, {relation}"
-    return Finding.judge(subject, check, not worst.broken and not weaker, [f"largest {words}"] * 2, seen, **details)
+    said, seen = f"largest {words}", f"{len(losses):,} pairs, {relation}"
+    return Finding.judge(subject, check, not worst.broken and not weaker, [said, said], seen, **details), losses
 
 
 def _has_rho(promise: Guarantee) -> bool:
@@ -341,13 +335,13 @@ def _find_power(case: Case, pair: Pair, half: int, bits: Bits | None = None) -> 
     delta, epsilon = float(promise.delta), float(promise.epsilon)
     if not case.states_law:
         for factor in FACTORS:
-            stretched = case.build(pair.k, pair.relation, stretch=Fraction(factor))
+            stretched = case.build(pair.k, pair.relation, stretch=factor)
             if _prove_epsilon(stretched, pair, half, delta, bits) > epsilon:
                 return f"{factor} times this epsilon"
         return None
 
     def state(histogram: Histogram, factor: int) -> dict[Output, float]:
-        return case.state(histogram, pair.k, pair.relation, reach=_REACH, stretch=Fraction(factor))
+        return case.state(histogram, pair.k, pair.relation, reach=_REACH, stretch=factor)
 
     for factor in FACTORS if case.needs_domain else ():
         here, there = state(pair.here, factor), state(pair.there, factor)
