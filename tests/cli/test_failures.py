@@ -19,6 +19,7 @@ from shortlist.cli import process
 from shortlist.cli.app import app
 from shortlist.cli.process import write_option
 from shortlist.errors import BudgetError, DataError, OutputError, ParameterError
+from shortlist.ledger import lift_variable
 from shortlist.ledger.charging import Account, Ledger
 from shortlist.release import Release
 from shortlist.selection import prepare
@@ -309,6 +310,21 @@ def test_an_interrupt_says_whether_a_charge_is_spent(capsys: pytest.CaptureFixtu
     with pytest.raises(typer.Exit), process.report_errors():
         interrupt_after(ledger.path.unlink)
     assert "It is not known whether the release was charged" in capsys.readouterr().err
+
+
+def test_an_interrupt_without_a_ledger_says_what_counts(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing was charged, and what was seen of a list counts as released. Invented data concern nobody."""
+
+    def interrupt() -> None:
+        Account.open(Terms.read("joint", 1, 1), ledger=None)
+        raise KeyboardInterrupt
+
+    with pytest.raises(typer.Exit), process.report_errors():
+        interrupt()
+    assert "Nothing was charged, because there is no ledger. A list may have been drawn" in capsys.readouterr().err
+    with pytest.raises(typer.Exit), process.report_errors(), lift_variable():
+        interrupt()
+    assert capsys.readouterr().err == "error: interrupted.\n"
 
 
 def test_every_error_has_both_dialects() -> None:
