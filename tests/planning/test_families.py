@@ -176,3 +176,11 @@ def test_files_of_counts_may_have_different_types(tmp_path, items):
         pq.write_table(pa.table({"item": names, "n": numbers}), tmp_path / f"{file}.parquet")
     found = read_count_files(str(tmp_path), item="item", count="n")
     assert sorted(found.shown[0].counts.tolist()) == [1, 2, 3, 4]
+
+
+def test_a_plan_says_what_marks_random_lists():
+    """Where lists are good there is no such note."""
+    for size, wanted in ((4, True), (10**6, False)):
+        counts = {name: [size // rank for rank in range(1, 50)] for name in ("a", "b")}
+        notes = shortlist.plan(counts, k=3, epsilon=1, groups_per_person=1, draws=60).notes
+        assert any("people_epsilon" in note for note in notes) == wanted

@@ -27,7 +27,7 @@ from shortlist.profile import Levels, Picks
 
 HANDICAP = Fraction(1)
 """A number that is added to the score of a mechanism with a `round_rate`, in units of 2Δ/ε votes. Near-ties go to the
-other mechanisms. In a family it is not c times as large: there it would be more than the counts of small groups."""
+other mechanisms. In a family it is not c times as large: that would be more than the counts of small groups."""
 DISCOUNT = Fraction(1, 2)
 """A factor for the same scores. These mechanisms are wrong by little at some places, the others at all places."""
 _GAIN = Fraction(11, 10)

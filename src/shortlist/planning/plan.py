@@ -115,10 +115,7 @@ class Plan:
         if limits := best.constraints.limits:
             notes.append(f"This counts at most {limits}. If many people have more, their other votes are not counted.")
         if best.by_size and needs_help(best):
-            notes.append(
-                "Lists that may be random are marked only if the list of groups has a column `people`, or if "
-                "`people_epsilon` is given."
-            )
+            notes.append("Random lists are marked only if the groups have a column `people`, or by `people_epsilon`.")
         if trials := self.tried.get(best.name):
             parts = [
                 f"{each.constraints.limits.removesuffix(' of each person')} {each.recall.mean:.2f}" for each in trials
