@@ -17,6 +17,7 @@ from uuid import UUID
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
 from shortlist import Query
@@ -28,6 +29,12 @@ from shortlist.votes.source import VOTES, check_types, read_request
 from shortlist.votes.tallies import Plan, open_votes
 from shortlist.votes.values import choose_exact_type, find_family, make_arrow_column
 
+CHECKS = settings(
+    suppress_health_check=list(HealthCheck),
+    database=None,
+    phases=[Phase.generate],
+    report_multiple_bugs=False,  # the first one that is found says enough
+)
 NUMBERS, TURNS = itertools.count(), itertools.count()
 MOMENT = datetime(2024, 2, 29, 12, 30)
 TICK = timedelta(microseconds=1)

@@ -7,7 +7,7 @@ from functools import partial
 
 import hostile
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import given, seed, settings
 
 from shortlist.votes import duckdb as counting
 from shortlist.votes.source import Request
@@ -26,13 +26,7 @@ MIXED = {
 }
 ANYTHING = ("arrow", "dict")
 PEOPLE = {"fewest": 4, "people": 12}
-CHECKS = settings(
-    max_examples=33,
-    suppress_health_check=list(HealthCheck),
-    database=None,
-    phases=[Phase.generate],
-    report_multiple_bugs=False,  # the first one that is found says enough
-)
+CHECKS = settings(hostile.CHECKS, max_examples=33)
 
 
 def draw_cases(engine):

@@ -8,7 +8,7 @@ from functools import partial
 import hostile
 import hostile_families
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import given, seed, settings
 
 from shortlist.votes.source import Request
 
@@ -17,13 +17,7 @@ pytestmark = pytest.mark.slow
 ENGINES = ("arrow", "dict", "pandas", "polars", "parquet", "duckdb", "ibis", "sqlite")
 MIXED = ("pandas", "inferred", "dict", "subclass", "arrays", "memtable", "sqlite")
 PEOPLE = {"fewest": 4, "people": 8}
-CHECKS = settings(
-    max_examples=15,
-    suppress_health_check=list(HealthCheck),
-    database=None,
-    phases=[Phase.generate],
-    report_multiple_bugs=False,  # the first one that is found says enough
-)
+CHECKS = settings(hostile.CHECKS, max_examples=15)
 
 
 @pytest.mark.filterwarnings("ignore:fetch_:DeprecationWarning")

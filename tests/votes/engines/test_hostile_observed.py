@@ -8,7 +8,7 @@ from functools import partial
 import hostile
 import pytest
 from hostile_observed import check_cube, check_spark_chain
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import given, seed, settings
 
 from shortlist.votes import duckdb as counting
 
@@ -17,13 +17,7 @@ pytestmark = pytest.mark.slow
 ENGINES = ("arrow", "pandas", "polars", "parquet", "duckdb", "ibis")
 MIXED = {"pandas": hostile.hold_pandas, "dict": hostile.hold_dict, "sqlite": hostile.hold_sqlite}
 PEOPLE = 6
-CHECKS = settings(
-    max_examples=8,
-    suppress_health_check=list(HealthCheck),
-    database=None,
-    phases=[Phase.generate],
-    report_multiple_bugs=False,  # the first one that is found says enough
-)
+CHECKS = settings(hostile.CHECKS, max_examples=8)
 
 
 @pytest.mark.parametrize("engine", ["arrow", "polars"])

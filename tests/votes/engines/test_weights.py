@@ -11,7 +11,7 @@ import hostile
 import hostile_families
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import given, seed, settings
 from tallying import plan_count, tally
 
 from shortlist.errors import DataError
@@ -20,13 +20,7 @@ from shortlist.profile import EVERY_LEVEL
 from shortlist.votes import dialects
 
 PEOPLE = {"fewest": 4, "people": 8}
-CHECKS = settings(
-    max_examples=4,
-    suppress_health_check=list(HealthCheck),
-    database=None,
-    phases=[Phase.generate],
-    report_multiple_bugs=False,  # the first one that is found says enough
-)
+CHECKS = settings(hostile.CHECKS, max_examples=4)
 KINDS = sorted(hostile_families.WEIGHING)
 ENGINES = {
     **dict.fromkeys(("arrow", "dict", "pandas", "polars", "parquet", "duckdb", "ibis"), KINDS),
