@@ -55,8 +55,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     order: dict[pytest.Item, tuple[int, bool]] = {}
     for item in items:
         shared, fixtures = find_component(item), set(getattr(item, "fixturenames", ()))
-        if shared is not None or MADE_ONCE & fixtures:
-            item.add_marker(pytest.mark.xdist_group(shared or item.nodeid.partition("::")[0]))
+        file, *classes, _ = item.nodeid.split("::")
+        if shared is not None:
+            item.add_marker(pytest.mark.xdist_group(shared))
+        elif classes or MADE_ONCE & fixtures:  # the tests of a class compute laws and draws for each other
+            item.add_marker(pytest.mark.xdist_group("::".join([file, *classes])))
         starts_program = PROGRAMS & fixtures or item.path.suffix == ".md"
         slow = shared is not None or starts_program or item.get_closest_marker("slow") is not None
         name = item.nodeid.partition("[")[0]
