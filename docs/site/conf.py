@@ -37,11 +37,10 @@ include_patterns = [
     "src/**.proof.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
-    "README.md",
     "SECURITY.md",
 ]
 exclude_patterns = [".*", "build", "docs/site"]
-# Proofs and the README are reached by links of other pages.
+# Proofs are reached by links of other pages.
 suppress_warnings = ["toc.not_included"]
 
 myst_heading_anchors = 4

@@ -495,9 +495,10 @@ def _limit_groups(
 
     It is the smallest of what is given: the limit on groups, the limit on votes, and the number of groups.
     """
-    own = getattr(mechanism, "groups_per_person", None)
+    built = mechanism if isinstance(mechanism, Mechanism) else None
+    own = getattr(built, "groups_per_person", None)
     given = own if groups_per_person is None else groups_per_person
-    cap = getattr(mechanism, "votes_per_person", None) if votes_per_person is None else votes_per_person
+    cap = getattr(built, "votes_per_person", None) if votes_per_person is None else votes_per_person
     if groups is None:
         alone = "leave `groups_per_person` out: one list has no groups"
         refuse_given({"groups_per_person": given}, "`by`, the columns of the groups, or `every`", hint=alone)

@@ -289,6 +289,7 @@ def test_a_wrong_delta_is_answered_with_a_fitting_one(delta, text):
         ({"epsilon": 1j}, "epsilon must be"),
         ({"mechanism": "joined"}, "did you mean 'joint'"),
         ({"mechanism": 3}, "mechanism must be one of"),
+        ({"mechanism": Joint}, r"pass an object of the class, such as Joint\("),
         ({"neighbours": "swap"}, "neighbours must be 'add-remove' or 'replace'"),
         ({"beta": 0.5}, "does not take beta"),
         ({"mechanism": "fastjoint", "beta": 1}, "beta must be at least 0 and below 1"),

@@ -152,13 +152,13 @@ def find_kind(name: object) -> type[Mechanism]:
     # Somebody who passed a name, as the command line does, needs no hint about objects.
     objects, names = "" if isinstance(name, str) else ", or a mechanism object", [*HOMES, *registered]
     nearest = difflib.get_close_matches(name, names, n=1) if isinstance(name, str) else []
-    raise ParameterError(
-        f"`mechanism` must be one of {', '.join(names)}{objects}",
-        f"not {quote(name)}",
-        hint=f"did you mean {nearest[0]!r}?"
-        if nearest
-        else "the package of another mechanism must be installed, and register its name as an entry point",
-    )
+    if nearest:
+        hint = f"did you mean {nearest[0]!r}?"
+    elif isinstance(name, type):
+        hint = f"pass an object of the class, such as {name.__name__}(k=10, epsilon=1)"
+    else:
+        hint = "the package of another mechanism must be installed, and register its name as an entry point"
+    raise ParameterError(f"`mechanism` must be one of {', '.join(names)}{objects}", f"not {quote(name)}", hint=hint)
 
 
 def is_own(kind: type[Mechanism]) -> bool:
