@@ -29,16 +29,12 @@ class Finding:
     judgements: dict[str, Judgement]
 
 
-def _read_claims() -> list[Claim]:
-    lines = (Path(__file__).parents[1] / "claims.md").read_text(encoding="utf-8").splitlines()
-    rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| `")]
-    return [
-        Claim(place=place, text=text, rule=rule, judge=getattr(judges, judge.strip("`")))
-        for judge, place, text, rule in rows
-    ]
-
-
-CLAIMS = _read_claims()
+_LINES = (Path(__file__).parents[1] / "claims.md").read_text(encoding="utf-8").splitlines()
+_ROWS = [line.strip("| ").split(" | ") for line in _LINES if line.startswith("| `")]
+CLAIMS = [
+    Claim(place=place, text=text, rule=rule, judge=getattr(judges, judge.strip("`")))
+    for judge, place, text, rule in _ROWS
+]
 
 
 def judge_claims(results: Results) -> list[Finding]:

@@ -8,7 +8,7 @@ chance enters.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise, product
 
@@ -296,7 +296,11 @@ def pruning_is_improbable(results: Results, side: Side) -> Judgement:
 def time_grows_as_stated(results: Results, side: Side) -> Judgement:
     """The slope of log time against the log of the bound, over all data sets and settings, is at most 1.1."""
     slopes = {}
-    for law, bound in (("fastjoint", _bound_fastjoint), ("joint", _bound_joint)):
+    bounds: dict[str, Callable[[int, Setting], float]] = {
+        "fastjoint": lambda d, at: d + at.k * compute_tau(d, at.k, at.epsilon, at.beta or BETA),
+        "joint": lambda d, at: d * at.k * math.log(at.k) + d * math.log(d),
+    }
+    for law, bound in bounds.items():
         points = [
             (bound(results.d(dataset), at), float(np.median(cell.cpu)))
             for (dataset, contender, at), cell in results.times.items()
@@ -311,14 +315,6 @@ def time_grows_as_stated(results: Results, side: Side) -> Judgement:
         f"time grows as the bound to the power {slopes['fastjoint']:.2f} for FastJoint, {slopes['joint']:.2f} for Joint"
     )
     return Judgement.computed([slope <= _SLOPE for slope in slopes.values()], measured)
-
-
-def _bound_fastjoint(d: int, at: Setting) -> float:
-    return d + at.k * compute_tau(d, at.k, at.epsilon, at.beta or BETA)
-
-
-def _bound_joint(d: int, at: Setting) -> float:
-    return d * at.k * math.log(at.k) + d * math.log(d)
 
 
 def memory_is_smaller(results: Results, side: Side) -> Judgement:

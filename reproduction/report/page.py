@@ -81,7 +81,10 @@ def write_page(results: Results, histograms: Sequence[Histogram], findings: Sequ
         speed=tables.convert_table(tables.compare_speed(results)),
         beside=tables.convert_table(tables.compare_times(results)),
         today=_write_today(results),
-        figures="\n".join(map(_write_section, list_pictures(results, histograms))),
+        figures="\n".join(
+            f"<section><h3>{escape(each.head)}</h3>{_write_panels(each)}</section>"
+            for each in list_pictures(results, histograms)
+        ),
         subsets=tables.convert_table([*write_subsets(histograms)]),
         deviations=tables.convert_table(notes["Differences from the paper"].splitlines()),
         threats="".join(f"<li>{escape(line[2:])}</li>" for line in notes["Threats to validity"].splitlines()),
@@ -163,10 +166,6 @@ def _write_today(results: Results) -> str:
     if not table:
         return ""
     return f"<h2>{head}</h2>{_write_prose(head)}{table}{''.join(map(_write_panels, picture_today(results)))}"
-
-
-def _write_section(picture: Picture) -> str:
-    return f"<section><h3>{escape(picture.head)}</h3>{_write_panels(picture)}</section>"
 
 
 def _write_panels(picture: Picture) -> str:

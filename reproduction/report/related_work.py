@@ -18,6 +18,7 @@ from reproduction.experiment.grid import DEFAULT
 from reproduction.fastjoint import compute_tau
 from shortlist import prepare
 from shortlist.array_types import IntArray
+from shortlist.planning.forecast import fill_places, measure
 from shortlist.testing import SeededBits
 
 EQUAL = np.full(166_049, 100)
@@ -59,17 +60,13 @@ def compare_adaptive(histograms: Sequence[Histogram], ks: Sequence[int], lists: 
         h = histogram.counts
         generators = [np.random.default_rng(seed) for seed in range(lists)]
         found = np.mean([np.count_nonzero(find_sets(h, k, 0.5, DELTA, rng)) for rng in generators])
-        drawn = [[program(h, k, 1.0, rng=rng).tolist() for rng in generators] for program in programs.values()]
+        drawn = [[program(h, k, 1.0, rng=rng) for rng in generators] for program in programs.values()]
         for name in mechanisms:
             selector = prepare(h, k, 1, mechanism=name, delta=None if name == "joint" else DELTA)
-            drawn.append([[*items] for items in selector.draw_many(lists, SeededBits(0))])
-        medians = (np.median([_sum_errors(h, k, items) for items in each]) for each in drawn)
+            drawn.append([np.array(items, dtype=np.int64) for items in selector.draw_many(lists, SeededBits(0))])
+        counts = [np.append(h, 0)[fill_places(each, k, empty=-1)] for each in drawn]
+        medians = (np.median(measure(h[:k], each).total) for each in counts)
         yield f"| {histogram.title} | {k} | {found:.0f} | {' | '.join(f'{each:,.0f}' for each in medians)} |"
-
-
-def _sum_errors(falling: IntArray, k: int, items: list[int]) -> int:
-    counts = np.append(falling[items], np.zeros(k - len(items), dtype=np.int64))
-    return int(np.abs(falling[:k] - counts).sum())
 
 
 if __name__ == "__main__":

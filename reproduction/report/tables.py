@@ -141,7 +141,10 @@ def write_verdict(findings: Sequence[Finding]) -> str:
     rows = (
         [
             f"“{escape(each.claim.text)}” <small>({escape(each.claim.place)})</small>",
-            *(f"{_badge(found.holding)} {escape(found.measured)}" for found in each.judgements.values()),
+            *(
+                f'<span class="badge {found.holding.name.lower()}">{found.holding}</span> {escape(found.measured)}'
+                for found in each.judgements.values()
+            ),
             escape(each.claim.rule),
         ]
         for each in findings
@@ -198,10 +201,6 @@ def write_sortable(heads: Sequence[str], rows: Sequence[Sequence[Entry]]) -> str
         buttons.append(f'<th{kind} aria-sort="none"><button type="button">{escape(head)}</button></th>')
     body = ["".join(starmap(_write_field, row)) for row in rows]
     return f'<div class="wide">{_write_table("sortable", buttons, body)}</div>'
-
-
-def _badge(holding: Holding) -> str:
-    return f'<span class="badge {holding.name.lower()}">{holding}</span>'
 
 
 def _write_cards(heads: Sequence[str], rows: Iterable[Iterable[str]]) -> str:

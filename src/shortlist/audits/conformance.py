@@ -49,7 +49,8 @@ def _describe_case(case: Case) -> Iterator[dict[str, Any]]:
         for k in range(1, case.fit(1 if case.noisy else 2) + 1):
             mechanism = case.build(k, relation)
             promise, rate = mechanism.guarantee, None if case.noisy else mechanism.round_rate
-            pairs = _list_pairs(relation, case.options.get("votes_per_person"))
+            cap = case.options.get("votes_per_person")
+            pairs = [(base, each) for base in _BASES for each in neighbours(base, relation, cap) if each != base]
             places = {each: place for place, each in enumerate(dict.fromkeys(each for pair in pairs for each in pair))}
             yield {
                 "mechanism": mechanism.name,
@@ -62,10 +63,6 @@ def _describe_case(case: Case) -> Iterator[dict[str, Any]]:
                 "histograms": [{"counts": list(each), **_describe_law(mechanism, each)} for each in places],
                 "neighbours": [[places[one], places[other]] for one, other in pairs],
             }
-
-
-def _list_pairs(relation: str, cap: int | None) -> list[tuple[Histogram, Histogram]]:
-    return [(base, each) for base in _BASES for each in neighbours(base, relation, cap) if each != base]
 
 
 def _describe_law(mechanism: Mechanism, histogram: Histogram) -> dict[str, Any]:

@@ -154,7 +154,10 @@ def compare_all(
     with use_precision(_PRECISION):
         for promise, state, pairs in laws:
             known = cache(state)
-            losses += [compare_laws(known(here), known(there), promise, listed=needs_domain) for here, there in pairs]
+            for pair in pairs:
+                one, other = map(known, pair)
+                both = (_compare_with(*each, promise, listed=needs_domain) for each in ((one, other), (other, one)))
+                losses.append(Loss(*map(max, *both)))
             promises.append(promise)
     worst = Loss(*map(max, zip(*losses, strict=True)))
     weaker = any(
@@ -228,12 +231,6 @@ def _find_reach(case: Case, relation: str) -> int:
         while sum((p for _, p in mechanism.state_law((3,), reach=reach)), arb(0)) < 1 - ball(case.delta) * _LEFT_OUT:
             reach += max(1, reach // 4)
     return reach
-
-
-def compare_laws(here: Mapping[Any, arb], there: Mapping[Any, arb], promise: Guarantee, *, listed: bool = True) -> Loss:
-    """Compare two laws in both directions."""
-    both = (_compare_with(*laws, promise, listed=listed) for laws in ((here, there), (there, here)))
-    return Loss(*map(max, *both))
 
 
 def _compare_with(one: Mapping[Any, arb], other: Mapping[Any, arb], promise: Guarantee, *, listed: bool) -> Loss:

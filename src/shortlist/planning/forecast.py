@@ -15,9 +15,8 @@ from shortlist.ledger.budget import Amount, Budget
 from shortlist.mechanisms import Auto, Mechanism
 from shortlist.mechanisms.auto import PrivateChoice
 from shortlist.planning.constraints import Constraints
-from shortlist.planning.counts import Counts, Histogram
+from shortlist.planning.counts import Counts
 from shortlist.privacy.numbers import write_exact, write_rounded_up
-from shortlist.profile import Picks
 
 SAMPLES = 20
 """How many of the drawn lists are kept as samples."""
@@ -141,8 +140,8 @@ def forecast(
 ) -> Forecast:
     """Draw about so many lists under the limits, of all shown groups, and compute what the law of one list says.
 
-    `auto` chooses once for all groups. Lists are compared with the counts of all votes, also of those that the limits
-    drop. Equal seeds draw from equal random numbers.
+    `auto` chooses once for all groups. Items with equal counts are ranked as they stand. Lists are compared with the
+    counts of all votes, also of those that the limits drop. Equal seeds draw from equal random numbers.
     """
     k, shown, bits = mechanism.k, counts.shown, SeededBits(seed)
     groups, chance = counts.limit(constraints), None
@@ -155,7 +154,9 @@ def forecast(
         prepared = {name: mechanism.candidates[name].prepare(group.profile) for name in dict.fromkeys(names)}
         drawn = {name: iter(each.draw_many(names.count(name), bits)) for name, each in prepared.items()}
         # A limit drops votes of all items alike, so the order of the items stays.
-        places.append(fill_places([find_positions(group, next(drawn[name])) for name in names], k, empty=-1))
+        picks = (next(drawn[name]) for name in names)
+        found = [np.searchsorted(-group.counts, -each.levels) + each.ranks for each in picks]
+        places.append(fill_places(found, k, empty=-1))
         votes = np.append(full.counts, 0)[np.minimum(places[-1], len(full.counts))]
         # Where fewer than k items of a group have votes, an item without votes is not right.
         least = 1 if counts.sizes else 0
@@ -192,12 +193,6 @@ def forecast(
         sampled=tuple(name for name in counts.sizes for _ in range(number)),
         kept=counts.keep(constraints),
     )
-
-
-def find_positions(histogram: Histogram, picks: Picks) -> IntArray:
-    """Find the positions of items in falling order of count. Items with equal counts are ranked as they stand."""
-    found: IntArray = np.searchsorted(-histogram.counts, -picks.levels) + picks.ranks
-    return found
 
 
 class Errors(NamedTuple):
