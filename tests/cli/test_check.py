@@ -55,11 +55,11 @@ def test_shows_values_only_on_request(folder):
     assert "'TRACK 01'" in on_terminal(folder, *arguments, "--show-values")[0]
 
 
-def test_checks_a_table_that_is_counted_already(run, folder):
+def test_checks_a_table_that_is_counted_already(call, folder):
     """--count takes the place of --person."""
     (folder / "counted.csv").write_text("track,plays\ntrack 01,5\ntrack 01,x\n")
     options = ["--item", "track", "--count", "plays", "--domain", "catalogue.csv", "--output", "counted.json"]
-    assert run("check", "counted.csv", *options).returncode == 0
+    assert call("check", "counted.csv", *options).exit_code == 0
     found = json.loads((folder / "counted.json").read_text())
     assert (found["rows"], found["matched"], found["counts_unreadable"], found["items_repeated"]) == (2, 2, 1, 1)
 
@@ -73,10 +73,10 @@ def test_names_options_and_not_parameters(call, folder):
     assert "column with --count in place of --person." in " ".join((folder / "check.txt").read_text().split())
 
 
-def test_refuses_a_pipe_and_a_file(run, folder):
+def test_refuses_a_pipe_and_a_file(call, folder):
     """Redirected output is refused with exit code 2, before anything is read."""
-    piped = run("check", "no-such-file.csv", *ARGUMENTS[2:])
-    assert piped.returncode == 2
+    piped = call("check", "no-such-file.csv", *ARGUMENTS[2:])
+    assert piped.exit_code == 2
     assert "terminal" in piped.stderr
     assert not piped.stdout
     with open(folder / "result.txt", "wb") as file:

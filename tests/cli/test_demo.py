@@ -17,7 +17,7 @@ from shortlist.cli.demo import _find_program
 from shortlist.demo import COUNTRIES, PlayLog, compare, compute_chance
 from shortlist.mechanisms import Joint
 
-from .conftest import Run
+from .conftest import Call, Run
 
 SIZE = {"plays": 120_000, "people": 10_000}
 AGREEMENTS = ("both with this listener", "one with, one without")
@@ -95,12 +95,12 @@ def test_find_program_is_named_as_the_shell_finds_it(tmp_path: Path, monkeypatch
     assert _find_program() == f"{shlex.quote(sys.executable)} -m shortlist"
 
 
-def test_demo_overwrites_nothing(run: Run, folder: Path) -> None:
+def test_demo_overwrites_nothing(call: Call, folder: Path) -> None:
     """Files that exist in the demo's folder are left alone without --force."""
     (folder / "demo").mkdir()
     (folder / "demo" / "catalogue.csv").write_text("mine")
-    done = run("demo", "--folder", "demo")
-    assert done.returncode == 1
+    done = call("demo", "--folder", "demo")
+    assert done.exit_code == 1
     assert "--force" in done.stderr
     assert (folder / "demo" / "catalogue.csv").read_text() == "mine"
 
@@ -174,17 +174,17 @@ def test_agreement_shows_a_person_who_matters(log: PlayLog) -> None:
     assert abs(comparison.agreement_without - 1.5) < 0.2
 
 
-def test_quiet_demo_prints_nothing(run: Run, folder: Path) -> None:
+def test_quiet_demo_prints_nothing(call: Call, folder: Path) -> None:
     """The files are written all the same."""
-    done = run("demo", "--folder", "demo", "--quiet")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    done = call("demo", "--folder", "demo", "--quiet")
+    assert (done.exit_code, done.stdout, done.stderr) == (0, "", "")
     assert (folder / "demo" / "top10.json").exists()
 
 
-def test_quiet_demo_needs_a_folder(run: Run) -> None:
+def test_quiet_demo_needs_a_folder(call: Call) -> None:
     """Nobody would know where the files are."""
-    done = run("demo", "--quiet")
-    assert (done.returncode, done.stdout) == (2, "")
+    done = call("demo", "--quiet")
+    assert (done.exit_code, done.stdout) == (2, "")
     assert "--quiet must go with --folder" in done.stderr
 
 
