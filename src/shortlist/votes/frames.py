@@ -80,7 +80,7 @@ class PolarsSource(ColumnsSource):
             voted = voted.filter(pl.col("other").is_not_nan())
         if domain is not None:
             keys = make_key_table(domain, choose_exact_type(item.arrow), item.family)
-            keys = pl.from_arrow(keys).with_columns(pl.col("row").cast(pl.UInt32))  # short numbers are grouped faster
+            keys = pl.from_arrow(keys)
             if item.family in (Family.NAIVE, Family.AWARE):
                 # Keys are times in UTC; the zone of the votes only says how to show them.
                 voted = voted.with_columns(pl.col("item").to_physical())

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import sqlite3
-import sys
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from typing import Any
@@ -80,9 +79,9 @@ def _open_pandas(given: Any, fixed: bool) -> Any:
         values, codes = _open_text([*categories, None]), np.asarray(held.codes)
         places = np.where(codes < 0, len(categories), codes.astype(np.int64))
         return [values[place] for place in places] if isinstance(values, list) else values.take(pa.array(places))
-    if fixed or hasattr(given.dtype, "pyarrow_dtype"):
+    if fixed or hasattr(given.dtype, "pyarrow_dtype") or type(given.dtype).__name__ == "StringDtype":
         return _convert(given)
-    return _open_text(held if type(given.dtype).__name__ == "StringDtype" else np.asarray(given, dtype=object))
+    return _open_text(np.asarray(given, dtype=object))
 
 
 def _convert(given: Any) -> Any:
@@ -109,11 +108,7 @@ def _open_arrow(made: Any) -> Any:
 
 def _open_text(values: Any) -> Any:
     """Give the type of text to values that are all text or missing; they mean what they mean value by value."""
-    pandas = sys.modules.get("pandas")
-    if pandas is not None:
-        text = pandas.api.types.infer_dtype(values, skipna=True) == "string"
-    else:
-        text = all(isinstance(value, str) or is_missing(value) for value in values)
+    text = all(isinstance(value, str) or is_missing(value) for value in values)
     with suppress(pa.ArrowException, ValueError, TypeError):  # text that is no Unicode
         return _open_arrow(pa.array(values, pa.large_string(), from_pandas=True)) if text else list(values)
     return list(values)
