@@ -79,16 +79,14 @@ class PolarsSource(ColumnsSource):
         if voted.collect_schema()["other"].is_float():
             voted = voted.filter(pl.col("other").is_not_nan())
         if domain is not None:
-            keys = make_key_table(domain, choose_exact_type(item.arrow), item.family)
-            keys = pl.from_arrow(keys)
+            keys = pl.from_arrow(make_key_table(domain, choose_exact_type(item.arrow), item.family))
             if item.family in (Family.NAIVE, Family.AWARE):
                 # Keys are times in UTC; the zone of the votes only says how to show them.
                 voted = voted.with_columns(pl.col("item").to_physical())
                 keys = keys.with_columns(pl.col("key").to_physical())
             matched = voted.join(keys.lazy(), left_on="item", right_on="key")
             voted = matched.select(pl.col("row").alias("item"), "other")
-        grouped = voted.group_by("item").agg(pl.col("other").n_unique().alias("votes"))
-        counted = grouped.select("item", "votes").collect(engine="streaming")
+        counted = voted.group_by("item").agg(votes=pl.col("other").n_unique()).collect(engine="streaming")
         if domain is not None:
             return LocalTally(domain, scatter_counts(counted["item"], counted["votes"], d=domain.d))
         groups = self._workspace.open_table(Table.of(counted.to_arrow()))
