@@ -22,8 +22,8 @@ USUAL = {
 JOINS = {"BroadcastHashJoin": "10485760", "SortMergeJoin": "-1"}
 """The threshold with which a user's session joins votes and a small catalogue in each way."""
 THRESHOLD = "spark.sql.autoBroadcastJoinThreshold"
-LARGE = 45_000
-"""A catalogue of so many items comes to Spark in five packs."""
+LARGE = 35_000
+"""A catalogue of so many items comes to Spark in four packs."""
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def find_join(spark, workspace, items):
 @pytest.mark.parametrize("cap", [None, 9])
 def test_keys_in_several_packs(spark, join, cap, all_items):
     """Every row of the catalogue is found, in whichever pack its keys are."""
-    items = [4_000 * place for place in range(12)]
+    items = [3_000 * place for place in range(12)]
     votes = [(user, f"{item}") for place, item in enumerate(items) for user in range(place)] * 2
     frame = spark.createDataFrame([*votes, (1, "no item"), (None, "1"), (1, None)], "user int, track string")
     counted = all_items(tally(frame, person="user", item="track", domain=range(LARGE), votes_per_person=cap))
@@ -117,7 +117,7 @@ def test_a_large_catalogue_goes_to_several_tasks(spark, join, all_items):
     """Above a size of its own, Spark reads each chunk of a table in a task, and no task gets the whole catalogue."""
     setting, group = "spark.sql.execution.arrow.localRelationThreshold", f"several tasks {join}"
     before, context = spark.conf.get(setting), spark.sparkContext
-    frame = spark.createDataFrame([(1, "7"), (2, "7"), (2, "44999")], "user int, track string")
+    frame = spark.createDataFrame([(1, "7"), (2, "7"), (2, "34999")], "user int, track string")
     try:
         spark.conf.set(setting, "0")
         context.setJobGroup(group, group)
@@ -125,8 +125,8 @@ def test_a_large_catalogue_goes_to_several_tasks(spark, join, all_items):
     finally:
         spark.conf.set(setting, before)
         context.setLocalProperty("spark.jobGroup.id", None)
-    assert counted[:3] == [(2, 7), (1, 44_999), (0, 0)]
+    assert counted[:3] == [(2, 7), (1, 34_999), (0, 0)]
     tracker = context.statusTracker()
     # Keys that are sent to every executor are read by a job of another group.
     stages = [stage for job in tracker.getJobIdsForGroup(group) for stage in tracker.getJobInfo(job).stageIds]
-    assert join == "BroadcastHashJoin" or 5 in {found.numTasks for found in map(tracker.getStageInfo, stages) if found}
+    assert join == "BroadcastHashJoin" or 4 in {found.numTasks for found in map(tracker.getStageInfo, stages) if found}
