@@ -44,7 +44,7 @@ class DiscreteLaplace:
 
     >>> from shortlist.exact.bits import SeededBits
     >>> DiscreteLaplace(Fraction(10)).draw(5, SeededBits(2)).tolist()
-    [3, 40, 10, -4, -20]
+    [-9, 39, 6, -20, 8]
     """
 
     b: Fraction
@@ -56,19 +56,12 @@ class DiscreteLaplace:
         return np.where(least > 0, tails, 1 - tails)
 
     def draw(self, count: int, bits: Bits) -> IntArray:
-        """Draw independent noises: a geometric magnitude and a sign each, without −0.
+        """Draw independent noises: differences of two geometric variables.
 
-        Rounds  A pair is rejected with probability (1 − e^(−1/b)) / 2, which is below 1/2. So log₂(count) + 2 rounds
-                are expected at most.
+        With q = e^(−1/b), the difference is x ≥ 0 with probability Σ_y (1−q)² q^y q^(x+y) = (1−q)/(1+q) q^x.
         """
-
-        def propose(number: int) -> IntArray:
-            magnitudes = draw_geometric(self._rate, np.ones(number, dtype=np.int64), bits)
-            positive = np.frombuffer(bits.draw(number), dtype=np.uint8) & 1 == 1
-            signed: IntArray = np.where(positive, magnitudes, -magnitudes)[positive | (magnitudes > 0)]
-            return signed
-
-        return _take_accepted(count, (1 + math.exp(-min(self._rate, Fraction(700)))) / 2, propose)
+        ones = np.ones(count, dtype=np.int64)
+        return draw_geometric(self._rate, ones, bits) - draw_geometric(self._rate, ones, bits)
 
     def draw_from(self, leasts: IntArray, bits: Bits) -> tuple[IntArray, Mask]:
         """For each a draw noise x ≥ a. The tail has no memory, and p is P(noise ≥ a)."""
@@ -105,7 +98,7 @@ class DiscreteGaussian:
 
     >>> from shortlist.exact.bits import SeededBits
     >>> DiscreteGaussian(Fraction(100)).draw(5, SeededBits(2)).tolist()
-    [-3, 11, -4, -14, 2]
+    [-18, -7, 2, 8, 7]
     """
 
     variance: Fraction
@@ -131,19 +124,18 @@ class DiscreteGaussian:
         """
         t = self._floor + 1
         proposal, w = DiscreteLaplace(Fraction(t)), max(float(self.variance / t**2), 2.0**-1000)
-
-        def propose(number: int) -> IntArray:
-            proposed = proposal.draw(number, bits)
+        parts, missing = [np.zeros(0, dtype=np.int64)], count
+        while missing:
+            proposed = proposal.draw(2 * missing + 8, bits)
             with np.errstate(over="ignore"):
                 exponents = ((np.abs(proposed) / t).astype(np.float64) - w) ** 2 / (2 * w)
 
-            def find_exponent(i: int) -> Fraction:
+            def find_exponent(i: int, proposed: IntArray = proposed) -> Fraction:
                 return (abs(int(proposed[i])) - self.variance / t) ** 2 / (2 * self.variance)
 
-            return proposed[flip_exp(exponents, find_exponent, bits)]
-
-        # Θ is about the larger of 1 and σ√(2π), and tanh(1/2t) about 1/2t.
-        return _take_accepted(count, max(math.sqrt(math.pi * w / 2), 0.46) * math.exp(-w / 2), propose)
+            parts.append(proposed[flip_exp(exponents, find_exponent, bits)][:missing])
+            missing -= len(parts[-1])
+        return np.concatenate(parts)
 
     def draw_from(self, leasts: IntArray, bits: Bits) -> tuple[IntArray, Mask]:
         """For each a draw noise x ≥ a by one proposal of rejection sampling.
@@ -237,7 +229,7 @@ class SharedGaussian:
 
     >>> from shortlist.exact.bits import SeededBits
     >>> SharedGaussian(Fraction(100), Fraction(2500)).draw(5, SeededBits(2)).tolist()
-    [18, 26, 18, 13, 21]
+    [-43, -37, -33, -30, -30]
     """
 
     own: Fraction
@@ -272,21 +264,6 @@ class SharedGaussian:
         inner = DiscreteGaussian(self.own * self.shared / total)
         excess = inner.enclose_total() * both.enclose_total() / (own.enclose_total() * shared.enclose_total())
         return excess * (both.enclose_tail(2 * least) + both.enclose_tail(2 * least - 1)) / 2
-
-
-def _take_accepted(count: int, share: float, propose: Callable[[int], IntArray]) -> IntArray:
-    """Take the first accepted ones of independent proposals. `propose` makes some and returns those it accepts.
-
-    Accepted proposals are independent, so the first of them are, too. `share` is about how many are accepted. No value
-    depends on it: it only makes a second round rare, as a round makes some more proposals than are expected to be
-    enough.
-    """
-    parts, missing = [np.zeros(0, dtype=np.int64)], count
-    while missing > 0:
-        wanted = missing / max(share, 0.25)
-        parts.append(propose(int(wanted + 3 * math.sqrt(wanted)) + 2)[:missing])
-        missing -= len(parts[-1])
-    return np.concatenate(parts)
 
 
 def draw_geometric(unit: Fraction, multiples: IntArray, bits: Bits) -> IntArray:

@@ -165,9 +165,7 @@ AnyCandidates = TypeVar("AnyCandidates", bound=Candidates)
 class BlockMixture(Prepared, Score, Generic[AnyCandidates]):
     """A law ∝ q^loss over some candidates, ready to be drawn from."""
 
-    def __init__(
-        self, candidates: AnyCandidates, *, rate: Fraction, most: int, parts: int, steep: int = STEEP_BITS
-    ) -> None:
+    def __init__(self, candidates: AnyCandidates, *, rate: Fraction, most: int, parts: int) -> None:
         """Divide all losses into blocks: single losses where about `most` suffice, else blocks of several.
 
         Let N candidates be allowed by the last losses of a block, whose sum is b, and let a be the sum of its first
@@ -196,7 +194,7 @@ class BlockMixture(Prepared, Score, Generic[AnyCandidates]):
             growth = highest.exponent - lowest.exponent
             is_open = ~is_light & ((growth > 0) | (highest.mantissa > lowest.mantissa))
             room = (most - found) // max(1, int(is_open.sum()))
-            needed = np.where(growth > steep, growth // steep + 2, 0)
+            needed = np.where(growth > STEEP_BITS, growth // STEEP_BITS + 2, 0)
             pieces = np.minimum(np.maximum(needed, room), parts)
             is_open &= pieces > 1
             is_heavy = ~is_light & ~is_open
@@ -215,7 +213,7 @@ class BlockMixture(Prepared, Score, Generic[AnyCandidates]):
     def draw_many(self, n: int, bits: Bits) -> list[Picks]:
         """Choose items n times: draw rows until each has a candidate, a batch of them at once.
 
-        Rounds  A candidate is kept with a probability of at least 1/16, or 1/128 in very long lists.
+        Rounds  A candidate is kept with a probability of at least 1/16.
         """
         found: list[Picks] = [NO_PICKS] * n
         most, missing, unordered = max(1, _BATCH // len(self.top)), np.arange(n), self.candidates.unordered

@@ -31,7 +31,7 @@ from shortlist.exact.scaled import Scaled
 from shortlist.exact.thinning import accept_by_balls
 from shortlist.exact.uniform import Uniform, draw_words
 from shortlist.mechanisms import stated
-from shortlist.mechanisms.block_mixture import STEEP_BITS, BlockMixture, find_reach
+from shortlist.mechanisms.block_mixture import BlockMixture, find_reach
 from shortlist.mechanisms.mechanism import CommonOptions, Mechanism, Prepared, Score, bound_loss, ceil_log
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, write_exact
@@ -206,11 +206,6 @@ class PNFJoint(Joint):
 
 _MOST_LOOKED_UP = 1 << 21
 """How many C_{r,j} the blocks of a table need at most, unless they are steep."""
-_MANY_PLACES = 20_000
-"""From this k on, a block costs so much that rejecting more lists is cheaper: 2 times for k = 10^5 of 10^6 items.
-
-Inside a block N_r grows by less than 2^7 then, so a list is kept with a probability of at least 1/128.
-"""
 
 
 class JointDraws(BlockMixture["Lists"]):
@@ -222,8 +217,8 @@ class JointDraws(BlockMixture["Lists"]):
         """Prepare the draws. For more losses than `most_blocks`, a block holds several, and may reject lists."""
         self.reach = find_reach(k * math.log2(levels.d), rate)
         lists = Lists(levels, k, reach=self.reach, tau=tau)
-        most, steep = min(most_blocks, _MOST_LOOKED_UP // k), STEEP_BITS if k < _MANY_PLACES else 2 * STEEP_BITS
-        super().__init__(lists, rate=rate, most=most, parts=max(64, (1 << 13) // k), steep=steep)
+        most = min(most_blocks, _MOST_LOOKED_UP // k)
+        super().__init__(lists, rate=rate, most=most, parts=max(64, (1 << 13) // k))
 
 
 class MarginDraws(Prepared):

@@ -152,14 +152,19 @@ def set_losses(histogram: Histogram, sizes: Iterable[int]) -> list[int]:
 
 def exponential(scores: Sequence[int], rate: Fraction) -> list[arb]:
     """The law ∝ e^(−rate · score)."""
-    weights = {score: decay(rate, score) for score in set(scores)}
-    return exponential_round([weights[score] for score in scores])
+    return _state_round(scores, rate, exponential_round)
 
 
 def permute_and_flip(scores: Sequence[int], rate: Fraction) -> list[arb]:
     """The law of permute-and-flip, where each is accepted with probability e^(−rate · (score − smallest score))."""
-    decays = {score: decay(rate, score - min(scores)) for score in set(scores)}
-    return flip_round([decays[score] for score in scores])
+    return _state_round(scores, rate, flip_round)
+
+
+def _state_round(scores: Sequence[int], rate: Fraction, round_law: RoundLaw) -> list[arb]:
+    """The law of a round, where equal scores have one object as their e^(−rate · (score − smallest score))."""
+    least = min(scores)
+    decays = {score: decay(rate, score - least) for score in set(scores)}
+    return round_law([decays[score] for score in scores])
 
 
 def flip_round(decays: Sequence[arb]) -> list[arb]:
@@ -202,8 +207,7 @@ def peel_law(histogram: Histogram, k: int, rate: Fraction, round_law: RoundLaw) 
 
     @cache
     def first(counts: tuple[int, ...]) -> list[arb]:
-        decays = {count: decay(rate, max(counts) - count) for count in set(counts)}
-        return round_law([decays[count] for count in counts])
+        return _state_round([-count for count in counts], rate, round_law)
 
     law = []
     for sequence in sequences(len(histogram), k):
