@@ -103,10 +103,10 @@ def tail(noise, least):
 @pytest.mark.parametrize("noise", [*NOISES, SMALL_NOISE], ids=str)
 def test_estimates_of_tails_are_a_little_low(noise):
     """An estimate is at most P(noise ≥ a), and a third of it or more."""
-    least = np.array([-40, -3, -1, 0, 1, 2, 3, 5, 17, 40])
+    least = np.array([1, 2, 3, 5, 17, 40])
     with ctx.workprec(200):
         for a, estimate in zip(least.tolist(), noise.estimate_tails(least).tolist(), strict=True):
-            exact = float((tail(noise, a) if a > 0 else 1 - tail(noise, 1 - a)).mid())
+            exact = float(tail(noise, a).mid())
             assert exact / 3 - 1e-300 <= estimate <= exact * (1 + 1e-9)
 
 

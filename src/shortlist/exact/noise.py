@@ -50,10 +50,9 @@ class DiscreteLaplace:
     b: Fraction
 
     def estimate_tails(self, least: IntArray) -> FloatArray:
-        """Estimate P(noise ≥ a) for any integers."""
-        rate = float(self._rate)
-        tails: FloatArray = np.exp(-rate * np.where(least > 0, least, 1 - least)) / (1 + math.exp(-rate))
-        return np.where(least > 0, tails, 1 - tails)
+        """Estimate P(noise ≥ a)."""
+        tails: FloatArray = np.exp(-float(self._rate) * least) / (1 + math.exp(-float(self._rate)))
+        return tails
 
     def draw(self, count: int, bits: Bits) -> IntArray:
         """Draw independent noises: differences of two geometric variables.
@@ -104,12 +103,12 @@ class DiscreteGaussian:
     variance: Fraction
 
     def estimate_tails(self, least: IntArray) -> FloatArray:
-        """Estimate half of p, which is at most P(noise ≥ a). For a below 1, p is that of the noise below a."""
-        variance = float(self.variance)
-        a = np.where(least > 0, least, 1 - least)
-        tangent = np.maximum(a, self._floor + 1)
-        tails: FloatArray = np.exp((tangent / 2 - a) * (tangent / variance)) * (1 + variance / tangent) / self._total
-        return np.where(least > 0, tails / 2, np.maximum(1 - tails, 0.5))
+        """Estimate half of p, which is at most P(noise ≥ a)."""
+        variance, tangent = float(self.variance), np.maximum(least, self._floor + 1)
+        tails: FloatArray = (
+            np.exp((tangent / 2 - least) * (tangent / variance)) * (1 + variance / tangent) / self._total
+        )
+        return tails / 2
 
     def draw(self, count: int, bits: Bits) -> IntArray:
         """Draw independent noises by rejection sampling from a discrete Laplace law of scale t = ⌊σ⌋ + 1.

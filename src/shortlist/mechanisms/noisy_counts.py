@@ -478,7 +478,11 @@ class NoisyDraws(Prepared):
         low, high = -fallen, reach
         while high - low > 1:
             middle = (low + high) // 2
-            expected = float((self._noise.estimate_tails(middle - heights) * sizes).sum())
+            least = middle - heights
+            chances = self._noise.estimate_tails(np.where(least > 0, least, 1 - least))
+            # Noise is symmetric: it is a or more unless it is 1 − a or more, which is at most as likely as not.
+            chances = np.where(least > 0, chances, np.maximum(1 - 2 * chances, 0.5))
+            expected = float((chances * sizes).sum())
             low, high = (middle, high) if expected >= wanted else (low, middle)
         return low
 
