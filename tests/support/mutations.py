@@ -79,6 +79,9 @@ MUTATIONS = (
     Mutation("Joint.guarantee", "double", "TestJoint::test_no_neighbour_is_told_apart[add-remove]", at=1),
     Mutation("Guarantee.scale", "drop right", "test_sensitivity_scales_the_guarantee", at=1),
     Mutation("compose", "drop right", "test_mixed_composition_holds_for_randomised_response", at=0),
+    Mutation("find_largest_epsilon", "reverse", "test_a_mechanism_with_rho_is_described_by_its_parameters", at=3),
+    Mutation("Score.enclose", "drop right", "test_scores_are_those_of_enumeration", at=0),
+    Mutation("Score.enclose", "swap", "test_floats_enclose_what_balls_enclose", at=0),
     Mutation("_enclose_saving", "change sign", "test_conversion_is_safe_and_near_the_best", at=3),
     Mutation("Terms.__post_init__", "drop last", "test_the_guarantee_is_the_sum", at=1),
     # The budget of a ledger.
@@ -123,6 +126,8 @@ MUTATIONS = (
     Mutation("privacy_loss.py:_compare_with", "reverse", "test_a_law_that_exceeds_delta_is_caught", at=1),
     # Draws by random bits.
     Mutation("draw_below", "move border", "test_below_is_uniform"),
+    Mutation("DiscreteLaplace.draw", "change sign", "test_noise_follows_its_law_and_no_other"),
+    Mutation("draw_geometric", "change sign", "test_inversion_by_floats_is_never_wrong", at=8),
     Mutation("choose_by_loss", "drop right", "test_a_loss_is_chosen_by_its_weight"),
     Mutation("draw_below_each", "drop right", "test_the_incomplete_last_cycle_is_rejected", at=0),
     Mutation("draw_distinct_below", "drop right", "test_distinct_below_is_uniform_over_all_that_fit", at=0),
