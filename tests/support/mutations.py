@@ -26,7 +26,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCE = Path("src/shortlist")
+SOURCE = "src/shortlist"
 AT_ONCE = 2
 
 
@@ -257,8 +257,7 @@ def find_target(name: str) -> tuple[Path, ast.Module, ast.AST]:
     """Find a function or a class: the path of its file below the root, the tree of the file, and its node there."""
     part, _, names = name.rpartition(":")
     found = []
-    for path in sorted((ROOT / SOURCE).rglob("*.py")):
-        text = path.read_text(encoding="utf-8")
+    for path, text in read_files(SOURCE, "*.py").items():
         if part in str(path) and re.search(rf"(def|class) {names.partition('.')[0]}\b", text):
             module, below = ast.parse(text), path.relative_to(ROOT)
             found += [(below, module, node) for node in find_definitions(module.body, names.split("."))]
@@ -445,16 +444,20 @@ def find_test(name: str) -> str:
     part, names = re.fullmatch(r"(?:(\w+):(?!:))?(.+)", name).groups()
     first = re.match(r"\w+", names)[0]
     defined = re.compile(rf"^(def|class) {first}\b", re.MULTILINE)
-    paths = [path for path, text in read_tests().items() if (part or "") in str(path) and defined.search(text)]
+    paths = [
+        path
+        for path, text in read_files("tests", "test_*.py").items()
+        if (part or "") in str(path) and defined.search(text)
+    ]
     if len(paths) != 1:
         raise ValueError(f"{name} must be in one file of tests, not in {[path.name for path in paths]}")
     return f"{paths[0].relative_to(ROOT)}::{names}"
 
 
 @cache
-def read_tests() -> dict[Path, str]:
-    """Read the files of tests."""
-    return {path: path.read_text(encoding="utf-8") for path in sorted((ROOT / "tests").rglob("test_*.py"))}
+def read_files(folder: str, names: str) -> dict[Path, str]:
+    """Read the files of a folder."""
+    return {path: path.read_text(encoding="utf-8") for path in sorted((ROOT / folder).rglob(names))}
 
 
 if __name__ == "__main__":
