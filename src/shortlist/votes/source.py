@@ -389,23 +389,24 @@ class Table:
 
     def read_columns(self, *, what: str) -> dict[str, Any]:
         """Each column as one Arrow array; values without a type must all have the same."""
-        with closing(self.batches):
-            columns = list(zip(*self.batches, strict=True)) or [()] * len(self.kinds)
         return {
             role: make_arrow_column(chain.from_iterable(parts), what=what)
             if kind is None
             else pa.chunked_array(parts, kind)
-            for (role, kind), parts in zip(self.kinds.items(), columns, strict=True)
+            for (role, kind), parts in zip(self.kinds.items(), self._list_parts(), strict=True)
         }
 
     def list_values(self) -> list[list[Any]]:
         """Each column as Python values."""
-        with closing(self.batches):
-            columns = list(zip(*self.batches, strict=True)) or [()] * len(self.kinds)
         return [
             list(chain.from_iterable(parts if kind is None else (part.to_pylist() for part in parts)))
-            for kind, parts in zip(self.kinds.values(), columns, strict=True)
+            for kind, parts in zip(self.kinds.values(), self._list_parts(), strict=True)
         ]
+
+    def _list_parts(self) -> list[Sequence[Any]]:
+        """The parts of each column."""
+        with closing(self.batches):
+            return list(zip(*self.batches, strict=True)) or [()] * len(self.kinds)
 
 
 class Source(ABC):

@@ -193,6 +193,15 @@ def test_a_catalogue_lists_items_by_group(hold, limits):
         assert named == expected, (c, m)
 
 
+def test_any_column_of_groups_may_be_times_of_numpy():
+    """Also the second one of a dict, where the votes have their persons."""
+    days = np.array(["2026-08-31", "2026-09-01"], dtype="M8[ns]")
+    votes = {"user": [1, 2], "track": ["a", "b"], "country": ["de", "at"], "day": days}
+    listed = {"country": ["de", "at"], "day": days}
+    planned = plan(votes, domain=["a", "b"], by=["country", "day"], groups=listed, groups_per_person=1)
+    assert read_cells(planned.count()) == [[("a", 1), ("b", 0)], [("b", 1), ("a", 0)]]
+
+
 @pytest.mark.parametrize("values", [[3, 1, 2], [date(2024, 2, day) for day in (1, 8)], [True, False], ["7", "07"]])
 def test_groups_of_several_types(hold, engine, values):
     """Values of groups match by the rules of items, and what a limit keeps does not depend on their type."""
