@@ -68,7 +68,7 @@ html_extra_path = ["root"]
 html_theme_options: dict[str, object] = {"sidebar_hide_name": False, "navigation_with_keys": True}
 # Formulas are plain text, such as q^L(s) or h_(j): a base, and what is raised or lowered behind it.
 NESTED = r"(?:[^()]|\((?:[^()]|\([^()]*\))*\))*"
-RAISED = rf"\^(?:{{([^}}]*)}}|\(({NESTED})\)|((?:min|max|[A-Zℓ]′?)\({NESTED}\)|[−-]?[^\W_]+′?[₀-₉]*))"
+RAISED = rf"\^(?:{{([^}}]*)}}|\(({NESTED})\)|((?:min|max|[A-Zℓ]′?)\({NESTED}\)|[−-]?[^\W_]+′?[₀-₉]*|∞))"
 BASE = r"(?<![A-Za-z_])([^\W\d_]′?|[∏∫]|max|min|loss|size)"
 LOWERED = rf"{BASE}_(?:{{([^}}]*)}}|(\({NESTED}\)|[^\W_]′?|[∞⊥])(?![A-Za-z0-9_]))"
 FORMULA = re.compile(f"{RAISED}|{LOWERED}")
