@@ -307,7 +307,15 @@ class Grid:
 
     def memory_cells(self, contenders: Mapping[str, Contender], sizes: Mapping[str, int]) -> list[Cell]:
         """The cells whose memory is measured once: FastJoint and Joint at three k at which one list is fast enough."""
-        return [cell for cell in self.time_cells(contenders) if _has_memory(cell, sizes[cell.dataset])]
+        settings = [Setting(k=k, epsilon=DEFAULT.epsilon, beta=DEFAULT.beta) for k in MEMORY_KS]
+        watched = {name: each for name, each in contenders.items() if each.law in ("fastjoint", "joint")}
+        return [
+            cell
+            for cell in self.time_cells(watched)
+            if cell.setting in map(watched[cell.contender].own, settings)
+            # Watching the memory of a program slows it down several times.
+            and not (cell.is_slow and sizes[cell.dataset] * cell.setting.k > _WATCHED_PLACES)
+        ]
 
     def count_rounds_left(self, rounds: int, spent: float, mean: float) -> int:
         """Count the rounds that a cell still gets after this many rounds and seconds, if each takes `mean` seconds.
@@ -344,12 +352,3 @@ def _check_names(option: str, names: Collection[str], known: Collection[str]) ->
     if wrong or not names:
         found = f"{wrong[0]} is not one of them" if wrong else "none was given"
         raise ParameterError(f"`{option}` must be some of {', '.join(known)}", found)
-
-
-def _has_memory(cell: Cell, d: int) -> bool:
-    contender, setting = CONTENDERS[cell.contender], cell.setting
-    if contender.law not in ("fastjoint", "joint") or setting.k not in MEMORY_KS:
-        return False
-    at_default = setting == contender.own(Setting(k=setting.k, epsilon=DEFAULT.epsilon, beta=DEFAULT.beta))
-    # Watching the memory of a program slows it down several times.
-    return at_default and not (cell.is_slow and d * setting.k > _WATCHED_PLACES)

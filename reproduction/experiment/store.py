@@ -130,10 +130,6 @@ class Results:
         """The name of a data set, and beside it whether it is a stand-in."""
         return write_title(dataset, stand_in=dataset not in self.real)
 
-    def d(self, dataset: str) -> int:
-        """The number of items of a data set."""
-        return self.data[dataset].d
-
     def along(self, cells: Mapping[Cell, F], dataset: str, contender: str, vary: str) -> list[tuple[Setting, F]]:
         """The errors, or the times, of a program along a sweep."""
         found = ((at, find(cells, dataset, contender, at)) for at in SWEEPS[vary])

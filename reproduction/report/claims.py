@@ -39,7 +39,8 @@ CLAIMS = [
 
 def judge_claims(results: Results) -> list[Finding]:
     """Judge every claim on the released programs, where they were run, and on those implemented here."""
-    sides = [side for side in SIDES if side.present(results)]
+    programs = {cell.contender for cell in (*results.times, *results.errors)}
+    sides = [side for side in SIDES if programs & {*side.times.values()}]
     return [
         Finding(claim=claim, judgements={side.title: claim.judge(results, side) for side in sides}) for claim in CLAIMS
     ]

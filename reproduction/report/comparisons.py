@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from reproduction.experiment.grid import PAPER_LAWS, SWEEPS, Setting, write_beta
 from reproduction.experiment.store import Results, Times, find_pairs
 from shortlist.array_types import FloatArray
+from shortlist.privacy.numbers import write_count
 
 ALPHA = 1e-3
 """The chance that a true claim is contradicted anywhere, over all comparisons of the claim together."""
@@ -28,6 +29,8 @@ AXES = {"k": "k", "epsilon": "ε", "beta": "β"}
 """What is varied, and its symbol."""
 _ENOUGH = 16
 """Neighbouring settings are pooled until they have this many rounds: with fewer, no sign test can decide."""
+_SHOWN = 4
+"""How many of the comparisons that contradict a claim are named."""
 _MEASURES = {"linf": "ℓ∞", "l1": "ℓ1"}
 
 Ratios = list[tuple[Setting, FloatArray]]
@@ -52,10 +55,6 @@ class Side:
     title: str
     times: dict[str, str]
     errors: dict[str, str]
-
-    def present(self, results: Results) -> bool:
-        """Whether the programs were run."""
-        return bool({*self.times.values()} & {cell.contender for cell in (*results.times, *results.errors)})
 
 
 _PUBLISHED = {law: f"published-{law}" for law in (*PAPER_LAWS, "laplace", "gamma")}
@@ -104,11 +103,6 @@ class Comparison:
     error: str = ""
     """The symbol of the error, where errors are compared."""
 
-    @property
-    def where(self) -> str:
-        """The data set, the error and the settings."""
-        return f"{self.data} {self.error}".strip() + f", {self.at}"
-
 
 def judge_comparisons(
     comparisons: Sequence[Comparison], measured: str, absent: str = "", *, no_difference: bool = False
@@ -130,10 +124,14 @@ def judge_comparisons(
         supported = [int(each) for each in reject([each.if_false for each in comparisons])]
     contradicted, confirmed = sum(against), sum(supported)
     holding = _decide(contradicted, confirmed, total)
-    where = [each.where for each, contradicts in zip(comparisons, against, strict=True) if contradicts]
-    all_of_them = "1 comparison" if total == 1 else f"{total} comparisons"
-    measured += f"; contradicted in {contradicted or 'none'} of {all_of_them}"
-    measured += f" ({summarise(where)})" if where else ""
+    where = [
+        f"{each.data} {each.error}".strip() + f", {each.at}"
+        for each, contradicts in zip(comparisons, against, strict=True)
+        if contradicts
+    ]
+    where[_SHOWN:] = [f"and {len(where) - _SHOWN} more"] if len(where) > _SHOWN else []
+    measured += f"; contradicted in {contradicted or 'none'} of {write_count(total, 'comparisons')}"
+    measured += f" ({'; '.join(where)})" if where else ""
     measured += "" if no_difference else f", confirmed in {confirmed}"
     return Judgement(holding=holding, measured=measured + _count_data_once(comparisons, against, supported))
 
@@ -156,16 +154,6 @@ def _count_data_once(comparisons: Sequence[Comparison], against: Sequence[int], 
     contradicted, confirmed = (sum(map(mul, shares, counted), Fraction()) for counted in (against, supported))
     counts = f"contradicted in {float(contradicted):.1f} of {len(sizes)}, confirmed in {float(confirmed):.1f}"
     return f"; each data set counted once: {_decide(contradicted, confirmed, len(sizes))} ({counts})"
-
-
-def summarise(places: Sequence[str], most: int = 4) -> str:
-    """Name some places, and how many more there are.
-
-    >>> summarise(["games, k = 10", "games, k = 20", "books, k = 10"], most=2)
-    'games, k = 10; games, k = 20; and 1 more'
-    """
-    more = f"; and {len(places) - most} more" if len(places) > most else ""
-    return "; ".join(places[:most]) + more
 
 
 def compute_ratios(

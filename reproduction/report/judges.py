@@ -120,7 +120,7 @@ def slower_than_pnf_peel_on_small_data_only(results: Results, side: Side) -> Jud
     smallest = next(iter(found))
     slowest = max(found[smallest], key=lambda pair: float(np.median(pair[1])))
     comparisons = list(compare_times(results, smallest, [slowest], "k", 1.0))
-    large = [name for name in found if results.d(name) >= _VERY_LARGE]
+    large = [name for name in found if results.data[name].d >= _VERY_LARGE]
     for name in large:
         swapped = [(at, 1 / values) for at, values in found[name]]
         comparisons += compare_times(results, name, swapped, "k", 1.0)
@@ -253,7 +253,9 @@ def threshold_hardly_changes(results: Results, side: Side) -> Judgement:
     """τ at every β is within 5 % of τ at the default."""
     changes = {}
     for name, beta in product(results.datasets, BETAS):
-        at_beta, at_default = (compute_tau(results.d(name), DEFAULT.k, DEFAULT.epsilon, each) for each in (beta, BETA))
+        at_beta, at_default = (
+            compute_tau(results.data[name].d, DEFAULT.k, DEFAULT.epsilon, each) for each in (beta, BETA)
+        )
         changes[name, beta] = abs(at_beta / at_default - 1)
     if not changes:
         return Judgement.untested("nothing was measured")
@@ -302,7 +304,7 @@ def time_grows_as_stated(results: Results, side: Side) -> Judgement:
     }
     for law, bound in bounds.items():
         points = [
-            (bound(results.d(dataset), at), float(np.median(cell.cpu)))
+            (bound(results.data[dataset].d, at), float(np.median(cell.cpu)))
             for (dataset, contender, at), cell in results.times.items()
             if contender == side.times[law]
         ]

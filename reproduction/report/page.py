@@ -109,7 +109,7 @@ def _write_prose(head: str) -> str:
 
 
 def _write_summary(results: Results) -> str:
-    data = ", ".join(f"{results.title(name)} (d = {results.d(name):,})" for name in results.datasets)
+    data = ", ".join(f"{results.title(name)} (d = {results.data[name].d:,})" for name in results.datasets)
     lists = sum(len(cell.linf) for cell in results.errors.values())
     rounds = sum(len(cell.cpu) for cell in results.times.values())
     lines = [f"Data: {escape(data)}. {lists:,} lists for errors, {rounds:,} timed lists."]
