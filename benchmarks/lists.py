@@ -73,7 +73,7 @@ def compare_many(k: int, quick: bool) -> None:
             }
             seconds = take_turns(calls, 1 if quick else 3)
             one, many = seconds["single"] / singles, seconds["many"] / n
-            times = [f"{np.median(each) * 1e6:.0f}" for each in (one, many)]
+            times = [write_ms(1000 * each) for each in (one, many)]  # in microseconds
             rows.append([name, f"{len(counts):,}", f"`{mechanism}`", *times, write_ratio(one, many)])
         if quick:
             break
