@@ -134,9 +134,9 @@ MUTATIONS = (
     Mutation("draw_distinct_below", "drop right", "test_distinct_below_is_uniform_over_all_that_fit", at=1),
     Mutation("Table.locate_each", "change sign", "test_a_table_of_weights_that_are_off_never_names_another_cell", at=7),
     Mutation("Table.locate_each", "change sign", "test_a_table_of_weights_that_are_off_never_names_another_cell", at=6),
-    Mutation("accept_by_floats", "change sign", "test_floats_decide_what_balls_decide", at=21),
-    Mutation("accept_by_floats", "change sign", "test_floats_decide_what_balls_decide", at=23),
-    Mutation("accept_by_floats", "drop left", "test_proposals_that_are_accepted_have_the_law_of_the_heads", at=17),
+    Mutation("accept_by_floats", "change sign", "test_floats_decide_what_balls_decide", at=25),
+    Mutation("accept_by_floats", "change sign", "test_floats_decide_what_balls_decide", at=27),
+    Mutation("accept_by_floats", "drop left", "test_proposals_that_are_accepted_have_the_law_of_the_heads", at=15),
     Mutation("BlockCell.split", "swap branches", "test_joint:test_borders_are_within_their_bound[wide-zipf]"),
     Mutation("accept_by_balls", "change sign", "test_floats_decide_what_balls_decide", at=3),
     # Counts, levels and items.
