@@ -88,7 +88,7 @@ class Dialect:
     mix: str = f"mod({{0}} * {{1}} + {{2}}, {_PRIME})"
     """The SQL of a step that mixes numbers: each is below 2³¹, so that no product has more than 64 bits."""
     materialized: str = ""
-    """The word that makes a table of a query of WITH. Without it, a limit counts a table that the caller made once:
+    """The word that makes a table of a query of WITH. Without it, limits count pairs, of which the caller made a table:
     votes that are read twice may change in between, and a person would keep more than the limit."""
 
     def is_present(self, column: str, kind: object) -> str:
@@ -213,8 +213,13 @@ class Dialect:
             votes += f" {join} {send(cells)} AS c ON {same}"
             found["item"] = "c.place" if where else found["item"]
             number = number if where else f"CASE WHEN c.listed IS NOT NULL THEN {number} END"
+        # Numbers of 32 bits are grouped and ordered faster.
+        most = max(0 if request.domain is None else request.domain.d, 0 if groups is None else len(groups))
+        kind = "INTEGER" if most <= _PRIME else "BIGINT"
+        if request.domain is not None:
+            found["item"] = f"CAST({found['item']} AS {kind})"
         if groups is not None or not where:
-            found["group_number"] = f"CAST({number} AS BIGINT)"
+            found["group_number"] = f"CAST({number} AS {kind})"
         if not where:
             found["period"] = f"CAST({period} AS BIGINT)"
         sql = f"SELECT {', '.join(f'{value} AS {name}' for name, value in found.items())} FROM {votes}"
@@ -276,42 +281,39 @@ class Dialect:
         person is kept only where it is found, so no mistake in finding it keeps more than the limit.
         """
         count, weights = f"{self.functions}count(*)", [] if request.weight is None else ["weight"]
-        of_person = [text for text in further if text == texts["other"]]
-        steps, kept, distinct = {"all_votes": f"SELECT * FROM {votes}"}, "all_votes", False
-        if not any(request.limits):  # votes are read once
-            steps, kept = {}, votes
+        of_person, steps = [text for text in further if text == texts["other"]], dict[str, str]()
+        last, of_cells = f"SELECT * FROM {votes}", False
         for number, (values, limit) in enumerate(request.limits):
-            units, sizes, chosen, kept_votes = (f"{each}_{number}" for each in ("units", "sizes", "chosen", "kept"))
+            before, units, sizes, many = (f"{each}_{number}" for each in ("before", "units", "sizes", "many"))
             of_cells = values == request.cell
-            columns = ", ".join(("other", *values, *(weights if of_cells else ())))
+            steps[before] = self._write_once(last, request, further) if of_cells else last
             # Of a cell under a private cap, it must be known at which place it is.
             placed = of_cells and bool(request.caps)
             most, one, turn = (1, ", 1 AS turn", ", turn") if placed else (limit, "", "")
-            steps[units] = (
-                self.write_pairs(kept, request, further)
-                if of_cells
-                else self._write_distinct(kept, ("other", *values), of_person)
-            )
+            if of_cells:
+                units = before
+            else:
+                steps[units] = self._write_distinct(before, ("other", *values), of_person)
             steps[sizes] = self._write_distinct(units, ["other"], of_person, [f"{count} AS size"])
             few = f"other IN (SELECT other FROM {sizes} WHERE size <= {most})"
+            columns = ", ".join(("other", *values, *(weights if of_cells else ())))
             factor, addend = (self.draw.format(texts["other"], place) for place in (1, 8))
-            many = f"SELECT other AS person, {factor} AS factor, {addend} AS addend FROM {sizes} WHERE size > {most}"
+            # A table of its own: PostgreSQL would hash the person again for each vote.
+            drawn = f"other AS person, {factor} AS factor, {addend} AS addend"
+            steps[many] = f"SELECT {drawn} FROM {sizes} WHERE size > {most}"
             mixed = f"SELECT {columns}, {self._write_mix(values, texts)} AS mixed FROM {units}"
-            mixed += f" JOIN ({many}) AS many ON other = person"
-            order = f"{self.mix.format('mixed', 'mixed', 0)}, {', '.join(values)}"
+            mixed += f" JOIN {many} ON other = person"
+            order = f"CAST({self.mix.format('mixed', 'mixed', 0)} AS INTEGER), {', '.join(values)}"
             window = f"PARTITION BY {self.write_unit(request)} ORDER BY {order}"
             turns = f"SELECT *, {self.functions}row_number() OVER ({window}) AS turn FROM ({mixed}) AS mixed_units"
-            ordered = f"SELECT {columns}{turn} FROM ({turns}) AS ordered WHERE turn <= {limit}"
+            chosen = f"SELECT {columns}{turn} FROM ({turns}) AS ordered WHERE turn <= {limit}"
             if of_cells:
-                steps[chosen] = f"SELECT {columns}{one} FROM {units} WHERE {few} UNION ALL {ordered}"
-                kept, distinct = chosen, True
+                last = f"SELECT {columns}{one} FROM {before} WHERE {few} UNION ALL {chosen}"
             else:
-                same = " AND ".join(f"{chosen}.{name} = {kept}.{name}" for name in ("other", *values))
-                found = f"EXISTS (SELECT 1 FROM {chosen} WHERE {same})"
-                steps[chosen] = ordered
-                steps[kept_votes] = f"SELECT * FROM {kept} WHERE {few} UNION ALL SELECT * FROM {kept} WHERE {found}"
-                kept = kept_votes
-        last = f"SELECT * FROM {kept}" if distinct else self.write_pairs(kept, request)
+                same = " AND ".join(f"chosen.{name} = {before}.{name}" for name in ("other", *values))
+                found = f"EXISTS (SELECT 1 FROM ({chosen}) AS chosen WHERE {same})"
+                last = f"SELECT * FROM {before} WHERE {few} UNION ALL SELECT * FROM {before} WHERE {found}"
+        last = last if of_cells else self._write_once(last, request)
         tables = ", ".join(f"{name} AS {self.materialized}({query})" for name, query in steps.items())
         cell, counted = ", ".join(request.cell), f"{self._write_sum(EVERY_LEVEL) if weights else count} AS votes"
         if request.with_people:
@@ -329,12 +331,16 @@ class Dialect:
         counted += f", {self.functions}sum(CASE WHEN turn IN ({', '.join(firsts)}) THEN 1 ELSE 0 END) AS exceeding"
         return f"{start}SELECT {by} AS step, {counted} FROM ({last}) AS counted GROUP BY {by}"
 
+    def _write_once(self, votes: str, request: Request, further: Sequence[str] = ()) -> str:
+        """The query for the pairs of a query for votes, unless the caller made pairs of these already."""
+        return self.write_pairs(f"({votes}) AS votes", request, further) if self.materialized else votes
+
     def _write_mix(self, values: Sequence[str], texts: Mapping[str, str]) -> str:
         """The SQL that mixes the numbers of a group or cell with what was drawn for a person.
 
         In the end, the result is squared. Without that, neighbouring numbers would be kept together.
         """
-        numbers = [self.draw.format(texts[name], 1) if name in texts else name for name in values]
+        numbers = [self.draw.format(texts[name], 1) if name in texts else f"CAST({name} AS BIGINT)" for name in values]
         number = reduce(lambda mixed, each: self.mix.format(mixed, _FACTOR, each), numbers)
         return self.mix.format(number, "factor", "addend")
 
