@@ -169,7 +169,7 @@ def draw_lists(law, levels, seeds, **terms):
 
 @every_histogram
 @pytest.mark.parametrize("rate", [Fraction(1, 100), Fraction(1, 3), Fraction(7)])
-def test_sums_and_totals_hold_what_they_claim(counts, rate):
+def test_decisions_and_totals_are_right_along_a_run(counts, rate):
     """Along a run, floats decide about proposals of every level as balls do, and totals are never too small."""
     k = min(25, len(counts) - 1)
     peeling = PeelLevels(Profile.of(counts), k=k, rate=rate)

@@ -243,6 +243,8 @@ class Attack:
             assert ledger.afford(release) >= 0
         else:
             before = ledger.spent
+            ledger.check(release)
+            assert ledger.spent == before
             ledger.charge(release, note=note)
             assert ledger.spent.epsilon > before.epsilon
 

@@ -100,7 +100,7 @@ class Table:
         self.slack = float(4 * summed + 2 * omitted / self._borders[-1] + 2.0**-50)
 
     def enclose_total(self) -> arb:
-        """Enclose the weight of all cells, listed or not: it is within 4e/3 + O/W, less than the slack, of the sum."""
+        """Enclose the weight of all cells, listed or not. For e ≤ 1/4, the sum is off by 4e/3 + O/W, below `slack`."""
         return float(self._borders[-1]) * (1 + arb(0, self.slack)) * arb(2) ** self._unit
 
     def locate_each(self, words: NDArray[np.uint64], doubt: float = 0.0) -> IntArray:

@@ -26,6 +26,8 @@ _TABLE_BITS, _LARGE = 10, 40
 _LARGEST_POWER = 1 << 61
 ROUNDING = 1.01 * 2.0**-53
 """The largest relative error of a number for each of its roundings."""
+FEW_ROUNDINGS = 2.0**-50
+"""More than the relative error of a few roundings together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

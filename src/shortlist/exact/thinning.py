@@ -38,15 +38,13 @@ from numpy.typing import NDArray
 from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.balls import enclose_exp_minus, use_precision
 from shortlist.exact.choice import LossRange, refine
-from shortlist.exact.scaled import LOG_ERROR, compute_negative_logs, draw_exponentials
+from shortlist.exact.scaled import FEW_ROUNDINGS, LOG_ERROR, compute_negative_logs, draw_exponentials
 from shortlist.exact.uniform import Uniform
 
 Bounds = tuple[float, float]
 """A lower and an upper bound of a number."""
 
 _UNIT = 2.0**-64
-_ROUNDED = 2.0**-50
-"""More than a few roundings, as a share of a number."""
 
 
 def bound_logs(words: NDArray[np.uint64]) -> list[Bounds]:
@@ -65,18 +63,19 @@ def accept_by_floats(
     a sum of c of at most `omitted`.
 
     Claim  The answer is the sign of S(x*) + ln U.
-    Proof  Let a = 1 − V and x* = a / (a + (1 − c) V), which loses no digits. Let w = 2 (error + 2^-50) / a. Then x*
-           and every c together are off by less than w of themselves: a is off by 2^-64, and c by `error` and few
-           roundings. The derivative of −ln(1 − y) is 1 / (1 − y). So this moves S(x*) by at most 2w S(x*) / (1 − x*),
-           if that is at most half of it. Each logarithm is off by `LOG_ERROR` and two roundings, and the sum is
-           rounded once for each c. As −ln(1 − y) ≤ 2y for y ≤ 1/2, others add at most twice what is omitted.
+    Proof  Let a = 1 − V, and x* = a / (a + (1 − c) V), which is at least a. Let w = 2 (error + 2^-50) / a. Then x* and
+           every c together are off by less than w of themselves: a is off by 2^-64, c by `error`, and few roundings
+           move x* by less than 2^-50. The derivative of −ln(1 − y) is 1 / (1 − y). So this moves S(x*) by at most
+           2w S(x*) / (1 − x*), if that is at most half of it. Each logarithm is off by `LOG_ERROR` and two roundings,
+           and the sum is rounded once for each c. As −ln(1 − y) ≤ 2y for y ≤ 1/2, others add at most twice what is
+           omitted.
     """
     tail = (2**64 - coin) * _UNIT
     rest = (1 - decays.item(place)) * (coin * _UNIT)
     share = rest / (tail + rest)  # 1 − x*
     if share <= 0:
         return None
-    relative = 4 * (error + _ROUNDED) / (tail * share) + _ROUNDED * len(decays)
+    relative = 4 * (error + FEW_ROUNDINGS) / (tail * share) + FEW_ROUNDINGS * len(decays)
     if relative > 1 / 2:
         return None
     products = (1 - share) * decays

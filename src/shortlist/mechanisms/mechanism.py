@@ -22,6 +22,7 @@ from shortlist.array_types import FloatArray, IntArray
 from shortlist.errors import DataError, ParameterError
 from shortlist.exact.balls import ball, use_precision
 from shortlist.exact.bits import Bits
+from shortlist.exact.scaled import FEW_ROUNDINGS
 from shortlist.mechanisms import stated
 from shortlist.near_names import describe_unknown
 from shortlist.privacy import Guarantee, Neighbours
@@ -38,8 +39,6 @@ from shortlist.privacy.numbers import (
 from shortlist.privacy.zcdp import find_largest_epsilon
 from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
 
-ROUNDED = 2.0**-50
-"""More than a few roundings, as a share of a number."""
 UNORDERED_BOUND = (
     "sorted by their true counts, the listed items have at most {bound} fewer, place by place, than the true top k"
 )
@@ -105,7 +104,7 @@ class Score(ABC):
             spreads = self.enclose_spreads(effort)
             return sum(map(arb.min, spreads, map(arb, self.top.tolist())), arb(0)) / len(spreads)
         below, above = np.minimum(self.bound_spreads(), self.top).sum(axis=1).tolist()
-        error = ROUNDED * len(self.top)
+        error = FEW_ROUNDINGS * len(self.top)
         return arb(below * (1 - error)).union(arb(above * (1 + error))) / len(self.top)
 
     def enclose_spread(self, effort: int) -> arb:

@@ -480,7 +480,7 @@ class NoisyDraws(Prepared):
             middle = (low + high) // 2
             least = middle - heights
             chances = self._noise.estimate_tails(np.where(least > 0, least, 1 - least))
-            # Noise is symmetric: it is a or more unless it is 1 − a or more, which is at most as likely as not.
+            # As noise is symmetric, P(noise ≥ a) = 1 − P(noise ≥ 1 − a), and for a ≤ 0 this is at least 1/2.
             chances = np.where(least > 0, chances, np.maximum(1 - 2 * chances, 0.5))
             expected = float((chances * sizes).sum())
             low, high = (middle, high) if expected >= wanted else (low, middle)

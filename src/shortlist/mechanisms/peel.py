@@ -23,11 +23,11 @@ from shortlist.errors import ParameterError
 from shortlist.exact.balls import ball, enclose_exp_minus
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import LossRange, Table, quantile
-from shortlist.exact.scaled import LOG_ERROR, ROUNDING, compute_negative_logs, powers
+from shortlist.exact.scaled import FEW_ROUNDINGS, LOG_ERROR, ROUNDING, compute_negative_logs, powers
 from shortlist.exact.thinning import Bounds, accept_by_balls, accept_by_floats, bound_logs
 from shortlist.exact.uniform import Uniform, draw_below, draw_below_each, draw_words
 from shortlist.mechanisms import stated
-from shortlist.mechanisms.mechanism import ROUNDED, CommonOptions, Mechanism, Prepared, Score
+from shortlist.mechanisms.mechanism import CommonOptions, Mechanism, Prepared, Score
 from shortlist.privacy import Guarantee
 from shortlist.privacy.bounded_range import Calibration, calibrate
 from shortlist.privacy.numbers import Real
@@ -398,7 +398,7 @@ class PeelLevels(Score):
         upper: FloatArray = np.array(self.totals)[levels]
         # The best item left counts 1 by itself.
         lower: FloatArray = np.maximum(1.0, upper * (1 - slack) - taken)
-        return lower, (upper - taken) * (1 + ROUNDED)
+        return lower, (upper - taken) * (1 + FEW_ROUNDINGS)
 
     def list_best_rounds(self) -> tuple[IntArray, IntArray]:
         """For each round, if every round takes a best item: the best level, and how many of its items are taken."""
@@ -416,8 +416,8 @@ class PeelLevels(Score):
         rate = float(self.rate)
         logs = compute_negative_logs(1 / np.array(self.enclose_totals()))
         with np.errstate(over="ignore"):
-            below = np.maximum(logs[0] - 2 * LOG_ERROR, 0.0) / rate * (1 - ROUNDED)
-            return np.array([below, (logs[1] + 2 * LOG_ERROR) / rate * (1 + ROUNDED)])
+            below = np.maximum(logs[0] - 2 * LOG_ERROR, 0.0) / rate * (1 - FEW_ROUNDINGS)
+            return np.array([below, (logs[1] + 2 * LOG_ERROR) / rate * (1 + FEW_ROUNDINGS)])
 
     def enclose_spreads(self, effort: int) -> list[arb]:
         """Enclose each z_j at the working precision. The sum of a level follows from that of the next one."""
