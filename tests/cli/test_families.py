@@ -52,6 +52,15 @@ def test_releases_one_list_for_each_group(select, charts):
     assert "10 lists by country and week: the top 3 of 21 items in each" in " ".join(done.stdout.split())
 
 
+def test_prints_every_list_that_no_file_keeps(select):
+    """Without `--output`, what is not printed would be paid for and lost."""
+    done = select("--groups-per-person", "8", "--votes-per-person", "20")
+    assert done.exit_code == 0, done.output
+    assert "more list" not in done.stdout
+    rows = [line for line in done.stdout.splitlines() if line.lstrip().startswith("C") and " track " in line]
+    assert len(rows) == 30
+
+
 def test_a_record_is_shown_explained_and_verified(select, call, charts):
     """Every command for records reads that of a family. It is one charge."""
     assert call("ledger", "create", "budget.db", "--epsilon", "10").exit_code == 0

@@ -151,8 +151,8 @@ def write_output(path: Path | None, text: str, *, force: bool) -> None:
         remark(f"wrote {path}")
 
 
-def print_release(release: Publication, form: Format) -> None:
-    """Print a release on stdout. JSON and CSV are what the files hold."""
+def print_release(release: Publication, form: Format, *, whole: bool = False) -> None:
+    """Print a release on stdout. JSON and CSV are what the files hold. A table has the first lists, or all."""
     from shortlist.caption import NOT_SECURE
     from shortlist.release import make_columns, write_csv
 
@@ -166,13 +166,13 @@ def print_release(release: Publication, form: Format) -> None:
         make_stdout_exact()
         sys.stdout.write(text)
         return
-    columns = make_columns(release, release.first_lists)
+    columns = make_columns(release, None if whole else release.first_lists)
     if columns["item"]:
         shown = {name: column for name, column in columns.items() if name != "secure"}
         # An item that is a number is a name, so it has no separators.
         names = {name: ["" if each is None else str(each) for each in shown[name]] for name in ("item", *release.by)}
         print_lines(make_table({**shown, **names}))
-    for line in release.count_more():
+    for line in [] if whole else release.count_more():
         print_lines(line)
     for line in release.caption():
         print_lines(line, bold=line == NOT_SECURE)

@@ -142,7 +142,7 @@ def select(
     if not quiet:
         for text in find_warnings(release, asked["people"]):
             remark(f"remark: {text}")
-        print_release(release, printed)
+        print_release(release, printed, whole=not outputs)  # what is not written would be lost
         _say_what_is_left(release, account, asked["ledger"], before=before)
     if before:
         raise typer.Exit(RELEASED_BEFORE)

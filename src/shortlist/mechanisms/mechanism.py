@@ -463,7 +463,7 @@ def read_sizes(k: object, at_least: object) -> tuple[object, object]:
             raise ParameterError(
                 "`k` must be a number, or two numbers for the smallest and the largest size",
                 f"not {quote(given)}",
-                hint="try `k=(5, 10)`" if isinstance(k, str) and "-" in k else "try `k=10`",
+                hint="try `k=(5, 10)`" if isinstance(k, range) or (isinstance(k, str) and "-" in k) else "try `k=10`",
             )
         at_least, k = k
     if at_least is None:

@@ -280,7 +280,10 @@ def read_request(
     if item in (person, count):
         raise ParameterError(f"`item` and `{('person' if count is None else 'count')}` must be different columns")
     if len({item, person or count, *by}) < 2 + len(by):
-        raise ParameterError("`by` must name columns that differ from each other and from all others")
+        twice = next(each for each in by if [item, person or count, *by].count(each) > 1)
+        raise ParameterError(
+            "`by` must name columns that differ from each other and from all others", f"{quote(twice)} has two roles"
+        )
     if time in (item, person or count, *by):
         raise ParameterError("`time` must be a column that differs from all others")
     check_weight(weight, max_weight, person)

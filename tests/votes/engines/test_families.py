@@ -306,7 +306,7 @@ def test_a_list_of_groups_may_tell_their_people():
         ({"groups_per_person": 1, "domain": {"track": ["a"]}}, "or domain must have the columns that by names"),
         ({"groups_per_person": 0, "groups": ["de"]}, "groups_per_person must be a whole number from 1"),
         ({"groups_per_person": 1, "by": ()}, "groups_per_person must go with by"),
-        ({"groups_per_person": 1, "by": ("user",), "groups": ["de"]}, "by must name columns that differ"),
+        ({"groups_per_person": 1, "by": ("user",), "groups": ["de"]}, "from all others; 'user' has two roles"),
         ({"groups_per_person": 1, "by": ("nation",), "groups": ["de"]}, "the votes must have a column 'nation'"),
         ({"groups_per_person": 1, "groups": [("de", 1)]}, "groups must hold 1 value for each group"),
         ({"groups_per_person": 1, "groups": []}, "groups must hold at least one"),
