@@ -30,7 +30,7 @@ _BATCH = 4_096
 """How many lists are drawn between two writes to the store. It bounds the memory that a large run takes."""
 _MEASURED = (
     *(f"shortlist/{name}" for name in ("exact", "mechanisms", "privacy", "selection", "profile.py")),
-    "shortlist/planning/forecast.py",
+    *(f"shortlist/{name}.py" for name in ("planning/forecast", "votes/array_counts")),
     *(f"reproduction/{name}.py" for name in ("baselines", "fastjoint", "fastjoint_buckets", "joint")),
     "reproduction/experiment",
 )

@@ -115,7 +115,7 @@ class Plan:
         if limits := best.constraints.limits:
             notes.append(f"This counts at most {limits}. If many people have more, their other votes are not counted.")
         if best.by_size and needs_help(best):
-            notes.append("Random lists are marked only if the groups have a column `people`, or by `people_epsilon`.")
+            notes.append("Random lists are marked only if the groups have a column `people`, or with `people_epsilon`.")
         if trials := self.tried.get(best.name):
             parts = [
                 f"{each.constraints.limits.removesuffix(' of each person')} {each.recall.mean:.2f}" for each in trials
@@ -437,8 +437,8 @@ class Planner:
         if name != DEFAULT_MECHANISM:
             needed = {each.name for each in fields(MECHANISMS[name]) if each.default is MISSING}
             return self.counts.list_limits(constraints, on_votes="votes_per_person" in needed)
-        # Its candidates make lists or noise on all cells, so it gets the limits of each, and both together.
-        # So large a limit leaves no candidate out.
+        # Its candidates make lists or noise on all cells, so it gets the limits of each, and both together. Under so
+        # large a limit, noisy counts replace no peel, so every candidate is there.
         candidates = replace(constraints, votes_per_person=10**6).allow(k, epsilon)[name].candidates
         best = [self.choose_limits(each, k, epsilon, constraints)[0] for each in candidates]
         fewest = min(each.groups_per_person for each in best if each.groups_per_person is not None)

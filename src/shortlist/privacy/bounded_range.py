@@ -32,7 +32,9 @@ _MOST_ROUNDS = 1000
 _COARSER = 6
 _NEAR = 3e-4
 _STEP = Fraction(21, 20)
+"""ε′ is raised by this factor to measure the slope."""
 _LARGEST = Fraction(10**9)
+"""Above every ε′ that is searched for."""
 _MARGIN = 1 + Fraction(1, 2**28)
 """A larger factor than all roundings of 2^20 rounds together."""
 _TINY = Fraction(1, 2**1040)
