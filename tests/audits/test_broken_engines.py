@@ -71,8 +71,8 @@ class CapByTheOthers(NoCap):
             if vote["track"] is not None and (cap is None or taken[vote["user"]] < cap):
                 taken[vote["user"]] += 1
                 kept.append(vote)
-        table, *rest = described.held
-        return replace(described, held=(pa.Table.from_pylist(kept, schema=table.schema), *rest))
+        table, *rest = described.handle
+        return replace(described, handle=(pa.Table.from_pylist(kept, schema=table.schema), *rest))
 
 
 class NoLimitOnGroups(ArrowSource):

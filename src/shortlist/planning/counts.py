@@ -259,7 +259,7 @@ def read_count_files(files: Any, *, item: str, count: str, by: Sequence[str] = (
         """Read files that may have different types."""
         united = None
         for part in parts:
-            found = workspace.open_table(part).held if isinstance(part, Table) else part
+            found = workspace.open_table(part).handle if isinstance(part, Table) else part
             found = found.project(f"{keys}, {whole} AS votes")
             united = found if united is None else united.union(found)
         return [] if united is None else list(united.fetchnumpy().values())

@@ -380,7 +380,7 @@ class Planner:
     item: str | None
     by: tuple[str, ...]
     progress: Report
-    settled: tuple[int, Any] | None = None
+    reference: tuple[int, Any] | None = None
     """The k and the epsilon whose best limits every plan has. Without it, each plan has the best for its own."""
     _chosen: dict[Any, tuple[Constraints, tuple[Forecast, ...]]] = field(default_factory=dict, repr=False)
     """What `choose_limits` returned."""
@@ -421,7 +421,7 @@ class Planner:
         """
         if not self.counts.may_be_limited:
             return constraints, ()
-        k, epsilon = self.settled or (k, epsilon)
+        k, epsilon = self.reference or (k, epsilon)
         key = name, k, epsilon, constraints
         if key not in self._chosen:
             listed, trials = self._list_limits(*key), tuple[Forecast, ...]()

@@ -321,7 +321,7 @@ def _fill(workspace: Workspace, table: str, request: Request, connection: Any, r
     """
     assert request.domain is not None
     if connection is not workspace.connection:
-        connection, rows = workspace.connection, workspace.open_table(Table.of(open_stream(rows.held)))
+        connection, rows = workspace.connection, workspace.open_table(Table.of(open_stream(rows.handle)))
     kinds = '"row" BIGINT, written VARCHAR, readable BOOLEAN, missing BOOLEAN, person VARCHAR, "count" BIGINT, '
     kinds += "weight BIGINT, period BIGINT, group_number BIGINT"
     # Replaced: a file with bad lines is read a second time.

@@ -254,7 +254,7 @@ def describe_rows(relation: Any, known: Mapping[str, Column]) -> Description:
     columns = {}
     for role, kind in zip(relation.columns, map(str, relation.types), strict=True):
         columns[role] = replace(known.get(role) or Column(value=f"v.{role}"), kind=kind)
-    return Description(columns=columns, held=relation)
+    return Description(columns=columns, handle=relation)
 
 
 class Views:
@@ -288,7 +288,7 @@ class Views:
             send=self.send,
             send_keys=lambda public, column: self.send(make_key_table(public, column.arrow, column.family)),
         )
-        return rows.held.query(view, sql)
+        return rows.handle.query(view, sql)
 
 
 def match_rows(views: Views, rows: Description, request: Request) -> tuple[Any, Family | None]:
@@ -544,7 +544,7 @@ class DuckDBSource(Source):
     def open(self, described: Description) -> Table:
         """Read the columns to memory."""
         with register_engine(self._given.interrupt):
-            return Table.of(described.held.to_arrow_table())
+            return Table.of(described.handle.to_arrow_table())
 
     def read_rows(self, described: Description, request: Request, use: Callable[[Any, Description], _R]) -> _R:
         """Use all rows where the relation is."""
@@ -568,11 +568,11 @@ class FileSource(Source):
             replace(part, columns={role: _forget_floats(column) for role, column in part.columns.items()})
             for part in parts
         )
-        return replace(first, more=tuple(more), plain=any(part.plain for part in parts), held=opened)
+        return replace(first, more=tuple(more), plain=any(part.plain for part in parts), handle=opened)
 
     def open(self, described: Description) -> Table:
         """Read the columns to memory, as values where files have different types."""
-        tables: list[Table] = described.held.read(lambda *given: list(map(_collect, given)))
+        tables: list[Table] = described.handle.read(lambda *given: list(map(_collect, given)))
         if len(tables) == 1:
             return tables[0]
         first, *others = (table.kinds for table in tables)
@@ -586,7 +586,7 @@ class FileSource(Source):
 
     def read_rows(self, described: Description, request: Request, use: Callable[[Any, Description], _R]) -> _R:
         """Use the rows of all files."""
-        opened: OpenedFiles = described.held
+        opened: OpenedFiles = described.handle
         workspace = self._workspace
 
         def use_parts(*given: Any) -> _R:
@@ -625,7 +625,7 @@ class RelationSource(DuckDBSource):
 
     def open(self, described: Description) -> Table:
         """Read the columns, batch by batch."""
-        return Table.of(open_stream(described.held))
+        return Table.of(open_stream(described.handle))
 
     read_rows = Source.read_rows
 
@@ -680,7 +680,7 @@ class ArrowSource(Source):
 
     def open(self, described: Description) -> Table:
         """Read the columns."""
-        table, kinds, chosen = described.held
+        table, kinds, chosen = described.handle
         batches = table.scanner(columns=list(dict.fromkeys(chosen))) if hasattr(table, "scanner") else table
         batches = batches.to_reader() if hasattr(batches, "to_reader") else batches
         return Table(kinds=kinds, batches=(tuple(map(batch.column, chosen)) for batch in batches))

@@ -58,23 +58,23 @@ class PolarsSource(ColumnsSource):
             taken.append(_make_plain(pl.selectors.by_index(place).as_expr(), kinds[place], role).alias(role))
         lazy = lazy.select(taken)
         if pl.Object in lazy.collect_schema().dtypes():
-            return Description(held=lazy)
+            return Description(handle=lazy)
         schema = pl.DataFrame(schema=lazy.collect_schema()).to_arrow().schema
         types = {field.name: field.type for field in schema}
         return Description.of(types, lazy.unique() if list(chosen) == ["item"] else lazy)
 
     def open(self, described: Description) -> Table:
         """Read the columns."""
-        collected = described.held.collect(engine="streaming")
+        collected = described.handle.collect(engine="streaming")
         if pl.Object in collected.dtypes:
-            return super().open(Description(held=collected.to_dict()))
+            return super().open(Description(handle=collected.to_dict()))
         return Table.of(collected.to_arrow())
 
     def count(self, described: Description, request: Request) -> Tally:
         """Count in Polars; without a domain, the workspace keeps the groups."""
         if _needs_workspace(described, request):
             return super().count(described, request)
-        domain, voted = request.domain, described.held.drop_nulls(["item", "other"])
+        domain, voted = request.domain, described.handle.drop_nulls(["item", "other"])
         item = described.columns["item"]
         if voted.collect_schema()["other"].is_float():
             voted = voted.filter(pl.col("other").is_not_nan())
@@ -90,7 +90,7 @@ class PolarsSource(ColumnsSource):
         if domain is not None:
             return LocalTally(domain, scatter_counts(counted["item"], counted["votes"], d=domain.d))
         groups = self._workspace.open_table(Table.of(counted.to_arrow()))
-        return keep_groups(self._workspace, groups.held, item.family, request)
+        return keep_groups(self._workspace, groups.handle, item.family, request)
 
 
 def _make_plain(column: Any, kind: Any, role: str) -> Any:
@@ -142,11 +142,11 @@ class IbisSource(Source):
 
     def open(self, described: Description) -> Table:
         """Read the columns."""
-        return Table.of(described.held.to_pyarrow())
+        return Table.of(described.handle.to_pyarrow())
 
     def count(self, described: Description, request: Request) -> Tally:
         """Count in the backend."""
-        plain, domain = described.held, request.domain
+        plain, domain = described.handle, request.domain
         if domain is None or _needs_workspace(described, request):
             return super().count(described, request)
         keys = import_optional("ibis").memtable(make_key_table(domain, described.columns["item"].arrow))
@@ -193,22 +193,22 @@ class SparkSource(Source):
             taken.append(f"`{place}` {'COLLATE UTF8_BINARY ' if text else ''}AS {role}")
         plain = numbered.selectExpr(*taken)
         persons = not dict(plain.dtypes).get("other", "").startswith(_NEVER_PERSONS)
-        held = plain.distinct() if list(chosen) == ["item"] else plain
+        handle = plain.distinct() if list(chosen) == ["item"] else plain
         columns = {}
         for field, (role, kind) in zip(plain.schema.fields, plain.dtypes, strict=True):
             arrow = _find_arrow_type(field.dataType)
             columns[role] = Column(value=f"v.{role}", kind=kind, arrow=arrow, family=find_family(arrow))
-        return Description(columns=columns, plain=persons, held=held)
+        return Description(columns=columns, plain=persons, handle=handle)
 
     def open(self, described: Description) -> Table:
         """Read the columns."""
-        return Table.of(described.held.toArrow())
+        return Table.of(described.handle.toArrow())
 
     def count(self, described: Description, request: Request) -> Tally:
         """Count in Spark."""
         if request.counted:
             return super().count(described, request)
-        session = described.held.sparkSession
+        session = described.handle.sparkSession
         # A checkpoint forgets how it was computed: if a part is lost, Spark fails instead of counting again.
         tallied = self.plan_counts(described, request).localCheckpoint()
 
@@ -223,7 +223,7 @@ class SparkSource(Source):
 
         Under limits, the pairs of a person and a cell are computed at once.
         """
-        plain, session, family = described.held, described.held.sparkSession, described.columns["item"].family
+        plain, session, family = described.handle, described.handle.sparkSession, described.columns["item"].family
         frames, other = {(votes := invent_name()): plain}, described.columns["other"]
         where = [SPARK.is_present(other.value, other.kind)]
         if request.domain is None:

@@ -51,7 +51,7 @@ class PostgresSource(Source):
         """Make a view of the query, describe its columns, and forget it."""
         with closing(Session(self._given)) as session:
             chosen = session.open_view(self._given.sql, choose)
-        return Description(columns=chosen, plain="other" not in chosen or chosen["other"].is_plain, held=choose)
+        return Description(columns=chosen, plain="other" not in chosen or chosen["other"].is_plain, handle=choose)
 
     def open(self, described: Description) -> Table:
         """Read the columns as Python values."""
@@ -105,7 +105,7 @@ class PostgresSource(Source):
         session = Session(self._given)
         try:
             with register_engine(session.connection.cancel):
-                chosen = session.open_view(self._given.sql, described.held)
+                chosen = session.open_view(self._given.sql, described.handle)
                 if chosen != described.columns:
                     raise ChangedError("the columns of the query must not change while it is read")
                 yield session, chosen

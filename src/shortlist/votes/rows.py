@@ -34,11 +34,11 @@ class ColumnsSource(Source):
         """Take the columns by name."""
         names = list(self._given if isinstance(self._given, Mapping) else self._given.columns)
         chosen = choose(Header(columns=names))
-        return Description(held={role: self._given[column] for role, column in chosen.items()})
+        return Description(handle={role: self._given[column] for role, column in chosen.items()})
 
     def open(self, described: Description) -> Table:
         """Open the columns, which have one length."""
-        columns = {role: _open_column(column, items=role != "other") for role, column in described.held.items()}
+        columns = {role: _open_column(column, items=role != "other") for role, column in described.handle.items()}
         if len(set(map(len, columns.values()))) > 1:
             raise DataError("the columns of items and of persons or counts must have one length", "they differ")
         kinds = {role: getattr(column, "type", None) for role, column in columns.items()}
@@ -138,11 +138,11 @@ class SqliteSource(Source):
         # A plus sign makes an expression of a column: no converter of the connection is applied.
         columns = ", ".join(f"+c{names.index(column)} AS {role}" for role, column in chosen.items())
         sql = f"WITH {answered} ({places}) AS {table} SELECT {columns} FROM {answered}"
-        return Description(held=(sql, chosen))
+        return Description(handle=(sql, chosen))
 
     def open(self, described: Description) -> Table:
         """Read the columns as Python values."""
-        sql, chosen = described.held
+        sql, chosen = described.handle
         return Table(kinds=dict.fromkeys(chosen), batches=self._read_batches(sql))
 
     def _read_batches(self, sql: str) -> Generator[tuple[Any, ...], None, None]:
@@ -201,12 +201,12 @@ class SqlalchemySource(Source):
         with engine.connect() as connection, suppress(*tolerated):
             names = list(connection.exec_driver_sql(f"SELECT * FROM (\n{sql}\n) {invent_name()} WHERE 1 = 0").keys())
         chosen = choose(Header(columns=names, origin=Origin.ANSWER)) if names is not None else None
-        return Description(held=(sql, choose, chosen))
+        return Description(handle=(sql, choose, chosen))
 
     def open(self, described: Description) -> Table:
         """Read the columns as Python values."""
         # What comes first are the roles.
-        batches = self._read_batches(*described.held)
+        batches = self._read_batches(*described.handle)
         return Table(kinds=dict.fromkeys(next(batches)), batches=batches)
 
     def _read_batches(

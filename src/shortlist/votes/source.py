@@ -347,20 +347,21 @@ class Description:
 
     A column is missing where the values say its type. It has no family if it may be one of gaps: then it is not
     refused, and what cannot match is ignored. `plain` says whether values of the other column can be persons. Rows that
-    have other types are described in `more`. `held` is the source's own, or the relation of DuckDB with these columns.
+    have other types are described in `more`. `handle` is what the source needs to read the columns: something of its
+    own, or the relation of DuckDB that has them.
     """
 
     columns: Mapping[str, Column] = field(default_factory=dict)
     more: tuple[Description, ...] = ()
     plain: bool = True
-    held: Any = None
+    handle: Any = None
 
     @classmethod
-    def of(cls, types: Mapping[str, Any], held: Any) -> Description:
+    def of(cls, types: Mapping[str, Any], handle: Any) -> Description:
         """Describe columns by their Arrow types."""
         families = {role: None if pa.types.is_null(kind) else find_family(kind) for role, kind in types.items()}
         columns = {role: Column(value=f"v.{role}", arrow=types[role], family=each) for role, each in families.items()}
-        return cls(columns=columns, plain="other" not in types or is_plain(types["other"]), held=held)
+        return cls(columns=columns, plain="other" not in types or is_plain(types["other"]), handle=handle)
 
     @property
     def parts(self) -> tuple[Description, ...]:

@@ -62,7 +62,7 @@ def compute_grid(made: Plan, report: Callable[[str], None]) -> dict[str, Any]:
         made.planner,
         draws=min(made.planner.draws, _MOST_DRAWS),
         progress=lambda step: None,
-        settled=(k, made.best.epsilon),
+        reference=(k, made.best.epsilon),
     )
     names = planner.list_names(k, made.best.epsilon)
     colours = dict(zip(dict.fromkeys([*MECHANISMS, *names]), itertools.cycle(_COLOURS)))
