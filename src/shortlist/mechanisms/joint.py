@@ -306,16 +306,15 @@ class FlipDraws(Prepared):
     @cached_property
     def crowds(self) -> list[LossRange]:
         """All lists, in a crowd within reach and one beyond. Splitting them where a decision needs it is fastest."""
-        shown = self._joint.candidates
+        shown, rate = self._joint.candidates, self._joint.rate
         reach = min(shown.reach, shown.horizon)
-
-        def count(loss: int) -> int:
-            lists = shown if loss <= reach or loss >= shown.horizon else self._joint.all_candidates
-            return lists.number(0, loss)
-
         ranges = ((0, reach), (reach + 1, shown.horizon))
-        rate = self._joint.rate
-        return [LossRange(rate=rate, count=count, first=first, last=last) for first, last in ranges if first <= last]
+        return [LossRange(rate=rate, count=self._count, first=a, last=b) for a, b in ranges if a <= b]
+
+    def _count(self, loss: int) -> int:
+        shown = self._joint.candidates
+        lists = self._joint.all_candidates if shown.reach < loss < shown.horizon else shown
+        return lists.number(0, loss)
 
 
 _CACHED = 1 << 15
