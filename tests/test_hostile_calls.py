@@ -4,6 +4,7 @@
 """
 
 import os
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -46,6 +47,14 @@ def test_a_call_of_each_kind_is_answered(kind, tmp_path):
 
 
 # Each of these was found by hostile calls.
+
+
+@pytest.mark.parametrize("parts", [(1, np.int64(2)), (np.int64(1), np.int64(2)), (np.int32(3), 1)])
+def test_a_fraction_of_numbers_of_numpy_is_a_number(parts):
+    """It has no hash, and its parts have no `bit_length`: it was a TypeError, and an AttributeError."""
+    given = prepare([5, 3, 0], k=1, epsilon=Fraction(*parts), delta=Fraction(1, np.int64(10**6))).guarantee
+    assert given.epsilon == Fraction(*map(int, parts))
+    assert type(given.epsilon.numerator) is type(given.epsilon.denominator) is int
 
 
 @pytest.mark.parametrize("values", [{"epsilon": None}, {"epsilon": 1, "delta": None}])

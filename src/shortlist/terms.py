@@ -47,7 +47,7 @@ _LESS = Fraction(4, 5)
 """`threshold` is taken if the votes that an item needs are less than this share of what `limited-domain` asks for."""
 _LIST = "pass `domain='catalogue.csv'`, a public list of all items that may be released, voted for or not"
 _VALUES = {str, int, bool, float, type(None), Fraction}
-"""Types of which equal values are read alike. A Decimal may have no hash."""
+"""Types of which equal values are read alike. A Decimal may have no hash, nor may a Fraction of numbers of NumPy."""
 
 
 Sizes = int | tuple[int, int]
@@ -179,8 +179,10 @@ class Terms:
 
         The same terms are often read again and again. A whole `top_k` is 1.1 to 1.7 times as fast with the memory.
         """
-        plain = _VALUES.issuperset(map(type, (k, epsilon, *asked.values())))
-        read: Any = _remember if plain and isinstance(mechanism, str | Mechanism) else _read
+        values = (k, epsilon, *asked.values())
+        plain = _VALUES.issuperset(map(type, values)) and isinstance(mechanism, str | Mechanism)
+        has_hash = all(type(each.denominator) is int for each in values if isinstance(each, Fraction))
+        read: Any = _remember if plain and has_hash else _read
         terms: Terms = read(mechanism, k, epsilon, **asked)
         return terms
 

@@ -36,7 +36,11 @@ def read_rational(value: Real, *, name: str) -> Fraction:
     >>> read_rational(0.1, name="epsilon"), read_rational("0.1", name="epsilon"), read_rational(2**-10, name="beta")
     (Fraction(1, 10), Fraction(1, 10), Fraction(1, 1024))
     """
-    if type(value) is Fraction and value.numerator.bit_length() + value.denominator.bit_length() <= _LARGEST_BITS:
+    if (
+        type(value) is Fraction
+        and type(value.numerator) is type(value.denominator) is int  # and not of NumPy
+        and value.numerator.bit_length() + value.denominator.bit_length() <= _LARGEST_BITS
+    ):
         return value  # read already, as in each list of a family
     examples = _EXAMPLES.get(name, _COMMON_EXAMPLES)
     if isinstance(value, bool) or not isinstance(value, numbers.Number | Decimal | str):
