@@ -29,8 +29,8 @@ FEW_LIMITS = [(1, None), (None, 4), (2, 3), (9, 99)]
 @pytest.fixture
 def limits(engine):
     """The numbers do not depend on the engine. So they are few for engines whose rows are counted as those of PyArrow
-    are, and for Spark, where each takes a second."""
-    return LIMITS if engine in ("pyarrow", "duckdb", "duckdb file", "ibis", "postgres") else FEW_LIMITS
+    are."""
+    return LIMITS if engine in ("pyarrow", "duckdb", "duckdb file", "ibis", "postgres", "spark") else FEW_LIMITS
 
 
 def draw_votes(seed=1, people=40):
