@@ -114,7 +114,9 @@ MUTATIONS = (
     Mutation("PeelRun.take", "change sign", "TestCDPPeel::test_sampling_follows_the_law_and_no_other", at=0),
     Mutation("NoisyDraws._draw_rows", "move border", "test_any_threshold_gives_the_law", at=1),
     Mutation("place_stop", "drop left", "test_the_stop_weighs_what_the_proof_needs[add-remove]", at=3),
-    Mutation("cut_candidates", "drop right", "TestLimitedDomain::test_the_run_implies_the_stated_law[1-add-remove]", at=1),
+    Mutation(
+        "cut_candidates", "drop right", "TestLimitedDomain::test_the_run_implies_the_stated_law[1-add-remove]", at=1
+    ),
     Mutation("find_threshold", "one less", "TestLaplaceThreshold::test_no_neighbour_is_told_apart[1-add-remove]", at=4),
     Mutation(
         "ItemsAboveThreshold.draw_many",
