@@ -225,6 +225,7 @@ _NUMBERED |= {Family.NAIVE: ("65", 16), Family.AWARE: ("66", 16)}
 _MOST = 10**DIGITS
 _BEFORE_1970 = 62_135_596_800_000_000
 """The microseconds from the year 1 to 1970."""
+_LAST_NANOSECOND = 86_400 * 10**9 - 1
 _FIRST_MOMENT = "TIMESTAMP '290309-12-22 (BC) 00:00:00'"
 """DuckDB holds timestamps before this one, and an internal error ends its connection if one is written as text."""
 _VIEW = invent_name()
@@ -367,6 +368,10 @@ def write_person_text(column: Column) -> str:
         return write_float(f"CAST({value} AS DOUBLE)")
     if column.family == Family.AWARE and re.fullmatch("TIMESTAMP(_.*)?", kind):
         return f"{text} || '+00'"
+    if column.family == Family.TIME and kind == "BIGINT":  # nanoseconds since midnight, see `_choose_columns`
+        exact = f"system.main.mod({value}, 1000) = 0 AND {value} BETWEEN 0 AND {_LAST_NANOSECOND}"
+        clock = DUCKDB.add.format("TIME '00:00:00'", f"system.main.to_microseconds({value} // 1000)")
+        return f"CASE WHEN {exact} THEN CAST({clock} AS VARCHAR) ELSE {text} END"
     trimmed = f"system.main.rtrim(system.main.rtrim({text}, '0'), '.')"
     return trimmed if re.fullmatch(r"DECIMAL\(.*,[1-9]\d*\)", kind) else text
 

@@ -96,6 +96,8 @@ PERSONS = {
     "units": (pa.array([10**9], pa.timestamp("us")), pa.array([10**12], pa.timestamp("ns"))),
     "instants": (pa.array([10**9], pa.timestamp("us", "UTC")), pa.array([10**12], pa.timestamp("ns", "UTC"))),
     "milliseconds": (pa.array([10**6], pa.timestamp("ms")), pa.array([10**9], pa.timestamp("us"))),
+    "times of day": (pa.array([10**9, 5, -1, 10**14], pa.time64("ns")), pa.array([10**6], pa.time64("us"))),
+    "seconds of a day": (pa.array([1, 86_399], pa.time32("s")), pa.array([10**9, 86_399 * 10**9], pa.time64("ns"))),
     "dictionaries": (pa.array(["a", "b"]).dictionary_encode(), pa.array(["a", "b"])),
     "booleans": (pa.array([True, False]), pa.array(["true", "false"])),
     "floats of 32 bits": (pa.array([0.5], pa.float32()), pa.array([0.5])),
