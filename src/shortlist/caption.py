@@ -203,7 +203,8 @@ def _describe_limits(release: Publication) -> str:
     about += " more people may have chosen an item."
     if cap is None:
         return f"Each {unit} is counted once for an item{limit}." + (f" {about}" if limit else "")
-    return f"At most {write_count(cap)} of each {unit}{limit}{',' if limit else ''} are counted.{how} {about}"
+    most = f"At most {write_count(cap)} of each {unit}{limit}{',' if limit else ''}"
+    return f"{most} {'is' if cap == 1 else 'are'} counted.{how} {about}"
 
 
 def _write_origin(release: Publication) -> str:

@@ -67,6 +67,8 @@ def test_select_and_prepare_agree(tmp_path):
     assert "caller states" not in str(made)
     for shown in (str(made), made._repr_html_(), made.explain()):
         assert "At most 2 votes of each person are counted. Counts and accuracy are about those" in shown
+    single = select(VOTES, **OPTIONS, votes_per_person=1)
+    assert "At most 1 vote of each person is counted." in str(single)
     assert "Assessment: " in str(made)
     assert Release.from_json(made.to_json()) == made
     with pytest.raises(BudgetError, match=r"needs 2\.6-DP"):
