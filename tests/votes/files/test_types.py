@@ -86,6 +86,21 @@ def test_one_value_that_is_bytes_makes_bytes_of_a_column(tmp_path, all_items, co
             }
 
 
+@READ
+@REVERSE
+@pytest.mark.parametrize("column", ["user", "track"])
+def test_a_number_of_more_than_38_digits_may_make_a_type_of_its_own(tmp_path, column, read, reverse):
+    """Whether votes can be read does not depend on one number, also where Arrow reads them for their milliseconds."""
+    days = pa.array([datetime(2026, 1, 1)] * 2, pa.timestamp("ms"))
+    first = {"user": pa.array([1, 2]), "track": pa.array([7, 7]), "day": days}
+    second = {**first, column: pa.array([Decimal(10**39), Decimal(5)], pa.decimal256(40, 0))}
+    votes = read(write(tmp_path, first, second, reverse=reverse))
+    span = read_span(time="day", period="2026")
+    for cap in (None, 1):
+        counted = tally(votes, **ASKED, domain=[7], time="day", span=span, votes_per_person=cap)
+        assert counted[0].above(1, 0).values.tolist() == [2]
+
+
 PERSONS = {
     "widths": (pa.array([5], pa.int8()), pa.array([5], pa.uint64())),
     "floats": (pa.array([5, 2**53 + 1]), pa.array([5.0, float(2**53 + 2)])),
