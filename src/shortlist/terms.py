@@ -46,7 +46,7 @@ _WITH_COUNTS = ("noisy-counts", "threshold")
 _LESS = Fraction(4, 5)
 """`threshold` is taken if the votes that an item needs are less than this share of what `limited-domain` asks for."""
 _LIST = "pass `domain='catalogue.csv'`, a public list of all items that may be released, voted for or not"
-_VALUES = {str, int, bool, float, type(None), Fraction}
+_VALUES = {str, int, bool, float, type(None)}
 """Types of which equal values are read alike. A Decimal may have no hash, nor may a Fraction of numbers of NumPy."""
 
 
@@ -179,10 +179,8 @@ class Terms:
 
         The same terms are often read again and again. A whole `top_k` is 1.1 to 1.7 times as fast with the memory.
         """
-        values = (k, epsilon, *asked.values())
-        plain = _VALUES.issuperset(map(type, values)) and isinstance(mechanism, str | Mechanism)
-        has_hash = all(type(each.denominator) is int for each in values if isinstance(each, Fraction))
-        read: Any = _remember if plain and has_hash else _read
+        plain = _VALUES.issuperset(map(type, (k, epsilon, *asked.values()))) and isinstance(mechanism, str | Mechanism)
+        read: Any = _remember if plain else _read
         terms: Terms = read(mechanism, k, epsilon, **asked)
         return terms
 

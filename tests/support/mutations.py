@@ -104,7 +104,7 @@ MUTATIONS = (
     Mutation(
         "Lists.number", "drop right", "TestJoint::test_law_is_the_stated_one_on_every_small_histogram[add-remove]"
     ),
-    Mutation("Lists.compute_numbers", "change sign", "TestJoint::test_sampling_follows_the_law_and_no_other", at=2),
+    Mutation("Lists.count_blocks", "change sign", "TestJoint::test_sampling_follows_the_law_and_no_other", at=2),
     Mutation(
         "MarginDraws.enclose_chance", "drop left", "TestMarginJoint::test_sampling_follows_the_law_and_no_other", at=4
     ),

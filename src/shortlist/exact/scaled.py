@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
-from operator import attrgetter
+from typing import Any
 
 import numpy as np
 from flint import arb
@@ -58,19 +58,13 @@ class Scaled:
         """The largest relative error of any of the numbers."""
         return self.roundings * ROUNDING
 
-    def take(self, index: IntArray | NDArray[np.bool_] | slice | int) -> Scaled:
-        """Return some of the numbers."""
+    def __getitem__(self, index: Any) -> Scaled:
+        """Return some of the numbers, as of an array."""
         return Scaled(mantissa=self.mantissa[index], exponent=self.exponent[index], roundings=self.roundings)
 
     def align(self, ceiling: int) -> FloatArray:
         """Divide the numbers by 2^ceiling and return floats. Those below 2^-1022 may lose digits or become 0."""
         return np.ldexp(self.mantissa, np.maximum(self.exponent - ceiling, -2000).astype(np.int32))
-
-
-def join(parts: Sequence[Scaled]) -> Scaled:
-    """Join arrays."""
-    mantissas, exponents, roundings = zip(*map(attrgetter("mantissa", "exponent", "roundings"), parts), strict=True)
-    return Scaled(mantissa=np.concatenate(mantissas), exponent=np.concatenate(exponents), roundings=max(roundings))
 
 
 def scale(numbers: Sequence[Callable[[], arb]]) -> Scaled:

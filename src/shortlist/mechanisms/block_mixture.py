@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -31,7 +31,7 @@ from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.balls import ball, enclose_exp_minus, enclose_shortfall, round_outwards, use_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import Table, are_below, enclose_sum, quantile
-from shortlist.exact.scaled import Scaled, compute_shortfalls, join, power, powers
+from shortlist.exact.scaled import Scaled, compute_shortfalls, power, powers
 from shortlist.exact.uniform import Uniform, draw_distinct_below, draw_words
 from shortlist.mechanisms.mechanism import Prepared, Score
 from shortlist.profile import EVERY_LEVEL, NO_PICKS, Picks
@@ -79,14 +79,11 @@ class Candidates(Protocol):
     def number(self, group: int, *losses: int) -> int:
         """Count the candidates of a group that have at most these losses."""
 
-    def count_blocks(self, blocks: IntArray) -> tuple[Scaled, Scaled]:
+    def count_blocks(self, blocks: IntArray) -> Scaled:
         """Count the candidates that the last losses of blocks allow, and at most as many as the first ones allow.
 
-        Both are floats with a proven error. They are equal for a block of single losses.
+        They are in two rows, as floats with a proven error. They are equal for a block of single losses.
         """
-
-    def choose_losses(self, blocks: IntArray) -> IntArray:
-        """Choose the loss of each block on which the number of candidates depends most, about."""
 
     def count_allowed(self, group: int, *losses: IntArray) -> IntArray:
         """Count the items allowed at each place of a list, a row for each draw. They are a prefix in falling order."""
@@ -165,13 +162,21 @@ AnyCandidates = TypeVar("AnyCandidates", bound=Candidates)
 class BlockMixture(Prepared, Score, Generic[AnyCandidates]):
     """A law ∝ q^loss over some candidates, ready to be drawn from."""
 
-    def __init__(self, candidates: AnyCandidates, *, rate: Fraction, most: int, parts: int) -> None:
+    def __init__(
+        self,
+        candidates: AnyCandidates,
+        *,
+        rate: Fraction,
+        most: int,
+        parts: int,
+        choose_losses: Callable[[IntArray], IntArray] | None = None,
+    ) -> None:
         """Divide all losses into blocks: single losses where about `most` suffice, else blocks of several.
 
         Let N candidates be allowed by the last losses of a block, whose sum is b, and let a be the sum of its first
         losses. The block weighs at most N q^a. All candidates together weigh at least N q^b, and at least 1. Three bits
         allow for errors. Blocks that are light beside this are left out. The first cuts make `parts` along each loss.
-        Each of the others cuts a block along the loss on which the number of candidates depends most.
+        Each of the others cuts a block along one loss. If there are two, `choose_losses` chooses it for each block.
         """
         self.rate, self.top = rate, candidates.top
         self._covered, vote = np.minimum(candidates.lasts, candidates.reach), float(rate) * _BITS
@@ -182,17 +187,19 @@ class BlockMixture(Prepared, Score, Generic[AnyCandidates]):
             for loss in range(len(self._covered)):
                 blocks = cut(blocks, np.full(blocks.shape[2], loss), parts)
         light, bounds, surely, found = list[IntArray](), [np.array(beyond)], 0.0, 0
-        heavy = list[tuple[IntArray, Scaled, Scaled]]()
+        heavy, roundings = list[tuple[IntArray, FloatArray, IntArray]](), 0
         while blocks.size:
-            highest, lowest = candidates.count_blocks(blocks)
+            numbers = candidates.count_blocks(blocks)
+            mantissa, exponent, roundings = numbers.mantissa, numbers.exponent, max(roundings, numbers.roundings)
             if len(costs) == 1 and not (blocks[1] < blocks[2]).any():
-                heavy.append((blocks, highest, lowest))
+                heavy.append((blocks, mantissa, exponent))
                 break
-            at_most, at_least = highest.exponent - costs[blocks[0, 0]] - blocks[1:].sum(axis=1, dtype=np.float64) * vote
+            highest, lowest = exponent
+            at_most, at_least = highest - costs[blocks[0, 0]] - blocks[1:].sum(axis=1, dtype=np.float64) * vote
             surely = max(surely, float(at_least.max()) - 1)
             is_light = at_most + 3 < surely - LEFT_OUT_BITS
-            growth = highest.exponent - lowest.exponent
-            is_open = ~is_light & ((growth > 0) | (highest.mantissa > lowest.mantissa))
+            growth = highest - lowest
+            is_open = ~is_light & ((growth > 0) | (mantissa[0] > mantissa[1]))
             room = (most - found) // max(1, int(is_open.sum()))
             needed = np.where(growth > STEEP_BITS, growth // STEEP_BITS + 2, 0)
             pieces = np.minimum(np.maximum(needed, room), parts)
@@ -202,13 +209,17 @@ class BlockMixture(Prepared, Score, Generic[AnyCandidates]):
                 candidates = candidates.narrow(int(blocks[2][:, ~is_light].max()))
             light.append(blocks[..., is_light])
             bounds.append(at_most[is_light] + 3)
-            heavy.append((blocks[..., is_heavy], highest.take(is_heavy), lowest.take(is_heavy)))
+            heavy.append((blocks[..., is_heavy], mantissa[:, is_heavy], exponent[:, is_heavy]))
             found += int(is_heavy.sum())
             blocks = blocks[..., is_open]
-            blocks = cut(blocks, candidates.choose_losses(blocks), pieces[is_open])
+            along = np.zeros_like(blocks[0, 0]) if choose_losses is None else choose_losses(blocks)
+            blocks = cut(blocks, along, pieces[is_open])
         self.candidates, self._light, self._bounds = candidates, light, np.concatenate(bounds)
-        tables, most_numbers, least_numbers = zip(*heavy, strict=True)
-        self.blocks, self.most, self.least = np.concatenate(tables, axis=2), join(most_numbers), join(least_numbers)
+        tables, mantissas, exponents = zip(*heavy, strict=True)
+        mantissa, exponent = np.concatenate(mantissas, axis=1), np.concatenate(exponents, axis=1)
+        self.blocks = np.concatenate(tables, axis=2)
+        numbers = Scaled(mantissa=mantissa, exponent=exponent, roundings=roundings)
+        self._table, self._least = self._tabulate(numbers[0]), numbers[1]
 
     def draw_many(self, n: int, bits: Bits) -> list[Picks]:
         """Choose items n times: draw rows until each has a candidate, a batch of them at once.
@@ -277,7 +288,7 @@ class BlockMixture(Prepared, Score, Generic[AnyCandidates]):
         """Enclose the sum of q^loss over all candidates: from floats with a proven error, or exactly with effort."""
         if effort:
             return enclose_sum([replace(cell, padded=False) for cell in self.cells()], effort)
-        return self._tabulate(self.least).enclose_total().union(self._table.enclose_total())
+        return self._tabulate(self._least).enclose_total().union(self._table.enclose_total())
 
     def bound_spreads(self) -> FloatArray:
         """Bound the spread of the law from below and above. It is that of each place."""
@@ -286,10 +297,6 @@ class BlockMixture(Prepared, Score, Generic[AnyCandidates]):
     def enclose_spreads(self, effort: int) -> list[arb]:
         """Enclose the spread of the law, z = (1/rate) · ln of the sum of all weights, for each place."""
         return [self.total(effort).log() / ball(self.rate)] * len(self.top)
-
-    @cached_property
-    def _table(self) -> Table:
-        return self._tabulate(self.most)
 
     def _tabulate(self, numbers: Scaled) -> Table:
         """Tabulate the weights of the blocks if all losses of a block count this many candidates."""

@@ -400,18 +400,10 @@ class Lists:
         picks = (self.profile if shown else self._levels.above(self.k, EVERY_LEVEL)).picks(positions)
         return picks, [np.minimum((self.top - picks.levels).max(axis=1), self.horizon)]
 
-    def count_blocks(self, blocks: IntArray) -> tuple[Scaled, Scaled]:
+    def count_blocks(self, blocks: IntArray) -> Scaled:
         """Compute N_r for the last losses of rising blocks, and for their first ones that of the block before."""
         firsts, lasts = blocks[1:, 0]
-        numbers, places = self.compute_numbers(np.append(firsts[0], lasts)), np.arange(1, lasts.size + 1)
-        return numbers.take(places), numbers.take(places - (firsts < lasts))
-
-    def choose_losses(self, blocks: IntArray) -> IntArray:
-        """Choose the only loss."""
-        return np.zeros(blocks.shape[2], dtype=np.int64)
-
-    def compute_numbers(self, losses: IntArray) -> Scaled:
-        """Compute N_r for rising losses r as floats with a proven error."""
+        losses = np.append(firsts[0], lasts)
         mantissa, exponent = np.ones(len(losses)), np.zeros(len(losses), dtype=np.int64)
         # At all other places, only one item is left for each of these losses.
         earlier = np.arange(self.k, dtype=np.float64)
@@ -424,7 +416,8 @@ class Lists:
             for first in range(0, len(factors), safe):  # so many factors multiply to less than 2^1000
                 mantissa, carry = np.frexp(mantissa * np.multiply.reduce(factors[first : first + safe], axis=0))
                 exponent = exponent + carry
-        return Scaled(mantissa=mantissa, exponent=exponent, roundings=len(free))
+        numbers, places = Scaled(mantissa=mantissa, exponent=exponent, roundings=len(free)), np.arange(1, len(losses))
+        return numbers[np.array([places, places - (firsts < lasts)])]
 
     def _look_up(self, places: IntArray | slice, losses: IntArray) -> FloatArray:
         """Look up C_{r,j}, a row for each of these places j and a column for each loss r."""

@@ -283,7 +283,7 @@ class Mechanism(ABC):
     @property
     def rate(self) -> Fraction:
         """ε/2Δc: the factor of the loss in the exponent, if one person changes the loss by at most Δ."""
-        return self.list_epsilon / (2 * self.neighbours.sensitivity)
+        return self.epsilon / (2 * self.neighbours.sensitivity * self.lists_per_person)
 
     @property
     def round_rate(self) -> Fraction | None:

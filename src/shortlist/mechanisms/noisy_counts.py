@@ -498,7 +498,7 @@ class NoisyDraws(Prepared):
         sizes = self._shown.sizes
         self._crossings = Crossings(
             sizes[first:last],
-            chances.take(slice(close, None)),
+            chances[close:],
             rare=self._levels.d - int(sizes[:last].sum()),
             enclose=partial(self._enclose_chance, threshold, int(sizes[:first].sum())),
         )

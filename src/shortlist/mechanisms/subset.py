@@ -107,7 +107,8 @@ class SetDraws(BlockMixture["Sets"]):
         Without `leads`, a negative loss counts as 0.
         """
         reach = find_reach(count_set_bits(levels.d, sizes), rate)
-        super().__init__(Sets(levels, sizes, reach=reach, leads=leads), rate=rate, most=most_pairs, parts=16)
+        sets = Sets(levels, sizes, reach=reach, leads=leads)
+        super().__init__(sets, rate=rate, most=most_pairs, parts=16, choose_losses=sets.choose_losses)
 
 
 class Sets:
@@ -174,11 +175,10 @@ class Sets:
         places, spare = (int(each[0]) for each in self._count(np.array([group]), *np.array(losses)[:, None]))
         return math.comb(places + spare, places)
 
-    def count_blocks(self, blocks: IntArray) -> tuple[Scaled, Scaled]:
+    def count_blocks(self, blocks: IntArray) -> Scaled:
         """Compute the number of sets at both ends of blocks as floats with a proven error."""
         groups, firsts, lasts = blocks
-        numbers = count_sets(*self._count(groups[0], *np.array([lasts, firsts]).swapaxes(0, 1)))
-        return numbers.take(0), numbers.take(1)
+        return count_sets(*self._count(groups[0], *np.array([lasts, firsts]).swapaxes(0, 1)))
 
     def choose_losses(self, blocks: IntArray) -> IntArray:
         """Choose the loss whose first value allows fewer sets, with the last value of the other. Floats are enough."""
@@ -222,7 +222,7 @@ def count_sets(places: IntArray, spare: IntArray) -> Scaled:
     array([ 1.,  3., 10.])
     """
     numbers = factorials(np.array([places + spare, places, spare]))
-    return numbers.take(0) / (numbers.take(1) * numbers.take(2))
+    return numbers[0] / (numbers[1] * numbers[2])
 
 
 def factorials(numbers: IntArray) -> Scaled:

@@ -319,7 +319,7 @@ def top_k(
         refuse_given(whole, "a whole release", "top_k returns the items alone", hint="use prepare(...).release()")
     terms, drawn_from = Terms.read(mechanism, k, epsilon, **options), read_bits(bits)
     selector: Selector[Any] = Selector(terms, *_read_labelled_counts(counts, terms.mechanism))
-    return selector._draw(drawn_from)
+    return selector._name(selector._prepared.draw(drawn_from))[0]
 
 
 @overload
@@ -404,7 +404,8 @@ class Selector(Generic[Items]):
         `top_k`, a draw charges nothing, so it is refused if SHORTLIST_LEDGER is set.
         """
         refuse_uncharged("draw")
-        return self._draw(read_bits(bits))
+        items: Items = self._name(self._prepared.draw(read_bits(bits)))[0]
+        return items
 
     def draw_many(self, n: int, bits: Bits | None = None) -> list[Items]:
         """Choose k items n times, independently, each as `draw` does; much faster than n calls of it.
@@ -451,10 +452,6 @@ class Selector(Generic[Items]):
         (picks,), (own,) = self._terms.draw([self._tally], account.bits, prepared=self._prepared)
         items, noisy = self._name(picks)
         return cast("Release", _make(account, [items], [{**own, "d": self._tally.d, "noisy": noisy}]))
-
-    def _draw(self, bits: Bits) -> Items:
-        items: Items = self._name(self._prepared.draw(bits))[0]
-        return items
 
     def _name(self, picks: Picks) -> tuple[Any, IntArray | None]:
         """Name the picked items, and put them and their noisy counts in the order in which they are published."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -113,7 +113,8 @@ class _Tallied:
         self._counts = counts
         self._cap = min(largest + 1, floor + _LEVELS)
         self._tallies = np.empty((-(-len(counts) // _CHUNK), self._cap - floor), dtype=np.uint16)
-        for row, (_, part) in zip(self._tallies, _cut(counts), strict=True):
+        for row, start in zip(self._tallies, range(0, len(counts), _CHUNK), strict=True):
+            part = counts[start : start + _CHUNK]
             wanted = part[(part >= floor) & (part < self._cap)] - floor if floor or largest >= self._cap else part
             row[:] = _count_levels(wanted, len(row))
         sizes = self._tallies.sum(axis=0, dtype=np.int64)[::-1]
@@ -156,18 +157,12 @@ class _Tallied:
 def _find_counts(counts: IntArray, floor: int, most: int) -> IntArray:
     """Find the indices of all counts from a floor upwards, or of the first ones if they are more than `most`."""
     found: list[IntArray] = []
-    for start, part in _cut(counts):
-        found.append(start + np.flatnonzero(part >= floor))
+    for start in range(0, len(counts), _CHUNK):
+        found.append(start + np.flatnonzero(counts[start : start + _CHUNK] >= floor))
         most -= len(found[-1])
         if most < 0:
             break
     return np.concatenate(found)
-
-
-def _cut(counts: IntArray) -> Iterator[tuple[int, IntArray]]:
-    """Cut counts into chunks, each with the index of its first count."""
-    for start in range(0, len(counts), _CHUNK):
-        yield start, counts[start : start + _CHUNK]
 
 
 def _count_levels(counts: IntArray, width: int) -> IntArray:
