@@ -177,8 +177,14 @@ def test_all_columns_of_times_are_of_one_kind(ledger, tmp_path):
     for kind in (pl.Null, pl.Float64):
         votes.with_columns(pl.lit(None).cast(kind).alias("played_at")).write_parquet(tmp_path / "gaps.parquet")
         select(tmp_path / "gaps.parquet", **ASKED, period="2025-W44", ledger=ledger)
-    select(votes, **ASKED, period="2025-W46", ledger=ledger)
-    assert [charge.time_kind for charge in ledger.charges] == ["timestamps", None, None, "timestamps"]
+    # Nor is one in which a text that is no time made text of all others.
+    texts = pl.col("played_at").cast(pl.String)
+    votes.with_columns(texts).write_parquet(tmp_path / "texts.parquet")
+    asked = {**ASKED, "epsilon": "0.1", "ledger": ledger}
+    select(tmp_path / "texts.parquet", **asked, period="2025-W43")
+    select([tmp_path / "texts.parquet", tmp_path / "plain.parquet"], **asked, period="2025-W42")
+    select(votes, **asked, period="2025-W46")
+    assert [charge.time_kind for charge in ledger.charges] == ["timestamps", *[None] * 3, *["timestamps"] * 2]
 
 
 def test_values_without_a_type_are_a_kind_of_times_of_their_own(ledger):

@@ -89,6 +89,9 @@ def test_a_check_tells_what_a_limit_cuts_off():
         assert found.weights.share_above == pytest.approx(2000 / 9000, abs=0.1)
         assert found.votes == 25 * 3000 + 30 * 2000 + 3 * (4000 - without)
         assert "above the limit of 30" in str(found)
+        assert "No matched row weighs anything" not in str(found)
+    text = {**columns, "play_minutes": ["long"] * len(columns["user"])}
+    assert "No matched row weighs anything" in str(check(text, **asked))
 
 
 def test_a_plan_divides_sums_by_the_largest_weight():

@@ -183,7 +183,7 @@ FAMILY: Options = under(
 """Lists by group."""
 
 WEIGHTS: Options = under(
-    WHAT, weight="COLUMN | A column of numbers, such as minutes: each person adds them, not 1, to an item."
+    WHAT, weight="COLUMN | Numbers, such as minutes: each person adds them, not 1, to an item. Other values weigh 0."
 ) | under(
     PRIVACY,
     max_weight="N | With --weight: what one person adds to one item is cut at N. Choose it without the data.",

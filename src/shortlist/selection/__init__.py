@@ -590,10 +590,13 @@ def _order_labels(labels: list[Any]) -> list[int]:
 
     >>> _order_labels(["pear", "apple"]), _order_labels([10, 9]), _order_labels([("b",), "a"])
     ([1, 0], [1, 0], [0, 1])
+    >>> _order_labels([b"a", "a"])
+    [1, 0]
     """
     keys = labels
     if {type(label) for label in labels} not in ({str}, {int}):
         from shortlist.votes.values import write_item
 
-        keys = [write_item(label) or repr(label).encode() for label in labels]
+        # Text and its bytes are written alike.
+        keys = [(write_item(label) or repr(label).encode(), repr(label)) for label in labels]
     return sorted(range(len(keys)), key=keys.__getitem__)

@@ -59,6 +59,7 @@ _NO_VALUE = (
     "No row has {what}. Is the column named as in the data, in case and blanks too? In JSON lines, a name that no line "
     "has is no error."
 )
+_NO_WEIGHT = "No matched row weighs anything. Is it the right column of weights, and does it hold numbers?"
 _NO_DAY = "No vote is of the days that count. Is it the right column of times, and the right range?"
 _NO_GROUP = "No vote is of a group that is listed. Is the list of groups written as the votes are?"
 FEWEST_ITEMS = 20
@@ -223,6 +224,7 @@ class Check:
             _COUNTS.format(count=dialect("count", None), person=dialect("person", None)): self.persons_look_like_counts,
             _NO_DAY: self.family is not None and self.family.outside_time > self.family.not_listed == self.matched,
             _NO_GROUP: self.family is not None and self.family.not_listed > self.matched == 0,
+            _NO_WEIGHT: self.weights is not None and self.weights.rows_without == self.matched > 0,
             _FROM_LOG: self.domain_size == self.items_voted >= FEWEST_ITEMS,
         }
         yield from (f"\n{_wrap(text)}" for text, true in likely.items() if true)

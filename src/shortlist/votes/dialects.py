@@ -32,6 +32,11 @@ _PRIME, _FACTOR = 2**31 - 1, 1_000_003
 """The prime by which numbers are mixed, and the factor that makes one number of those of a group and an item."""
 _BLOCK = 1024
 """Rows of a group are counted in blocks of so many, to find a row without putting all in order."""
+_UTF8 = (
+    "^([0-7].|(c[2-9a-f]|d.)[89ab].|e0[ab].[89ab].|(e[1-9abcef][89ab].|ed[89].)[89ab].|"
+    "(f0[9ab].|f[1-3][89ab].|f48.)[89ab].[89ab].)*$"
+)
+"""The pattern of the hexadecimal digits of text in UTF-8."""
 _LONGS = "from_json('[{}]', 'array<bigint>')"
 _LONG = "{0} >= -9223372036854775808 AND {0} < 9223372036854775808"
 _HELD = {
@@ -74,6 +79,8 @@ class Dialect:
     """The SQL of a boundary that a moment is compared with, for each type of moments."""
     matching: str
     """The SQL that says whether a whole text follows a pattern."""
+    item_bytes: str
+    """The SQL of bytes as `values.write_item` writes them, which is as text if they are text in UTF-8."""
     add: str = "{0} + {1}"
     """The SQL of a sum."""
     double: str = "TRY_CAST({0} AS DOUBLE)"
@@ -464,6 +471,7 @@ DUCKDB = Dialect(
         "TIMESTAMP WITH TIME ZONE|TIMESTAMPTZ_NS": "CAST('{moment}{utc}' AS {kind})",
     },
     matching="system.main.regexp_full_match({0}, '{1}')",
+    item_bytes="CAST(CASE WHEN TRY(system.main.decode({0})) IS NULL THEN 'h' ELSE 'g' END AS BLOB) || {0}",
     add='system.main."+"({0}, {1})',
     functions="system.main.",
     encode="system.main.encode({0})",
@@ -491,6 +499,7 @@ SPARK = Dialect(
     },
     # No character follows: the sign $ would allow the end of a line.
     matching="{0} RLIKE '^({1})(?!a)(?![^a])'",
+    item_bytes="concat(CAST(CASE WHEN is_valid_utf8(CAST({0} AS STRING)) THEN 'g' ELSE 'h' END AS BINARY), {0})",
     wide="CAST({0} AS DECIMAL(28, 0))",
     draw="CAST(conv(substr(md5({0}), {1}, 7), 16, 10) AS BIGINT)",
 )
@@ -512,6 +521,7 @@ POSTGRES = Dialect(
         "timestamptz": "TIMESTAMPTZ '{moment}+00'",
     },
     matching="{0} ~ '^({1})$'",
+    item_bytes=f"(CAST(CASE WHEN encode({{0}}, 'hex') ~ '{_UTF8}' THEN 'g' ELSE 'h' END AS bytea) || {{0}})",
     double="CAST({0} AS float8)",
     materialized="MATERIALIZED ",
 )

@@ -366,6 +366,8 @@ def write_person_text(column: Column) -> str:
     value, kind, text = column.value, column.kind, write_shown(column)
     if kind in ("FLOAT", "DOUBLE"):
         return write_float(f"CAST({value} AS DOUBLE)")
+    if kind == "BLOB":
+        return f"coalesce(TRY(system.main.decode({value})), {text})"
     if column.family == Family.AWARE and re.fullmatch("TIMESTAMP(_.*)?", kind):
         return f"{text} || '+00'"
     if column.family == Family.TIME and kind == "BIGINT":  # nanoseconds since midnight, see `_choose_columns`
@@ -398,7 +400,7 @@ def write_item_bytes(column: Column) -> str:
     mark, width, digits = *_NUMBERED.get(family or Family.OTHER, ("62", 34)), ""
     if family in (Family.TEXT, Family.BYTES):
         code = item if family == Family.BYTES else f"system.main.encode({item})"
-        return f"CASE WHEN {held} THEN CAST('{'gh'[family == Family.BYTES]}' AS BLOB) || {code} END"
+        return f"CASE WHEN {held} THEN {DUCKDB.item_bytes.format(code)} END"
     if family == Family.BOOLEAN:
         number = f"CAST({item} AS INTEGER)"
     elif family == Family.DATE:
@@ -444,6 +446,8 @@ def keep_groups(workspace: Workspace, counted: Any, family: Family | None, reque
     """
     connection, table = workspace.connection, invent_name()
     item, held = clean_item("item", str(counted.types[counted.columns.index("item")]), family)
+    if family == Family.BYTES:
+        item, family = DUCKDB.item_bytes.format(item), None
     with register_engine(connection.interrupt):
         numbers = [name for name in counted.columns if name not in request.cell]
         columns = [*request.cell[:-1], f"{item} AS item", *(f"CAST({each} AS BIGINT) AS {each}" for each in numbers)]
@@ -568,9 +572,8 @@ class FileSource(Source):
         if opened.text:
             return Description.of(dict.fromkeys(opened.chosen, pa.string()), opened)
         parts: list[Description] = opened.read(lambda *given: list(map(_describe_part, given)))
-        # A column of gaps may be one of floats: nothing is refused by them.
         first, *more = (
-            replace(part, columns={role: _forget_floats(column) for role, column in part.columns.items()})
+            replace(part, columns={role: _forget_type(role, column) for role, column in part.columns.items()})
             for part in parts
         )
         return replace(first, more=tuple(more), plain=any(part.plain for part in parts), handle=opened)
@@ -604,8 +607,10 @@ class FileSource(Source):
         return opened.read(use_parts)
 
 
-def _forget_floats(column: Column) -> Column:
-    return replace(column, family=None) if column.family is Family.FLOAT else column
+def _forget_type(role: str, column: Column) -> Column:
+    """A column of gaps may be one of floats, and one value may make text of times: nothing is refused by them."""
+    told_by_rows = column.family is Family.FLOAT or (column.family is Family.TEXT and role == "moment")
+    return replace(column, family=None) if told_by_rows else column
 
 
 def _describe_part(given: Any) -> Description:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 from shortlist.votes.dialects import SPARK, Column
@@ -32,7 +33,7 @@ from shortlist.votes.source import (
     make_tally,
     scatter_counts,
 )
-from shortlist.votes.values import DIGITS, Family, choose_exact_type, find_family
+from shortlist.votes.values import DIGITS, Family, choose_exact_type, find_family, write_item
 
 
 def _needs_workspace(described: Description, request: Request) -> bool:
@@ -216,7 +217,8 @@ class SparkSource(Source):
             with keep_quiet(session):
                 return list_columns(session.sql(sql, table=tallied).toArrow())
 
-        return make_tally(SPARK, ask, request, hint=self.hint)
+        write = bytes if described.columns["item"].family == Family.BYTES else write_item
+        return make_tally(SPARK, ask, request, write=write, hint=self.hint)
 
     def plan_counts(self, described: Description, request: Request) -> Any:
         """The data frame of cells and their votes, which Spark computes when it is asked for.
@@ -225,7 +227,10 @@ class SparkSource(Source):
         """
         plain, session, family = described.handle, described.handle.sparkSession, described.columns["item"].family
         frames, other = {(votes := invent_name()): plain}, described.columns["other"]
-        where = [SPARK.is_present(other.value, other.kind)]
+        where, columns, texts = [SPARK.is_present(other.value, other.kind)], dict(described.columns), {}
+        if request.domain is None and family == Family.BYTES:
+            columns["item"] = replace(columns["item"], value=SPARK.item_bytes.format("v.item"))
+            texts["item"] = SPARK.write_text("substring(item, 2)", "binary")
         if request.domain is None:
             where += [SPARK.is_held("v.item", family), *["is_valid_utf8(v.item)"] * (family == Family.TEXT)]
 
@@ -237,7 +242,7 @@ class SparkSource(Source):
         sql = SPARK.write_votes(
             f"{votes} AS v",
             request,
-            described.columns,
+            columns,
             # 0 and −0 are one person.
             taken={"other": "v.other + 0" if other.kind in ("double", "float") else "v.other"},
             where=where,
@@ -251,7 +256,7 @@ class SparkSource(Source):
             # Limits look at the pairs several times. A checkpoint is computed once, whatever the votes are made of.
             pairs = _ask(session, SPARK.write_pairs(f"({sql}) AS votes", request), frames).localCheckpoint()
             sql, frames, kinds = f"SELECT * FROM {votes}", {votes: pairs}, dict(pairs.dtypes)
-        return _ask(session, SPARK.write_counting(f"({sql}) AS votes", request, kinds), frames)
+        return _ask(session, SPARK.write_counting(f"({sql}) AS votes", request, kinds, texts), frames)
 
 
 def _ask(session: Any, sql: str, frames: Mapping[str, Any]) -> Any:

@@ -102,12 +102,13 @@ def _read_batches(groups: Sequence[Sequence[Part]]) -> Generator[tuple[Any, ...]
 
 
 class DatasetFiles(ParquetFiles):
-    """The files of a dataset of PyArrow, with the columns and the values that it takes from the names of folders."""
+    """The files of a dataset of PyArrow, or of a union of them, with the columns and the values that folders name."""
 
     def __init__(self, workspace: Workspace, dataset: Any, choose: Choose, name: str) -> None:
         self._dataset = dataset
-        places = [Place(target=path, kind=Kind.LOCAL) for path in dataset.files]
-        super().__init__(workspace, Files(dataset.files, format="parquet"), places, choose, name)
+        paths = [fragment.path for fragment in dataset.get_fragments()]
+        places = [Place(target=path, kind=Kind.LOCAL) for path in paths]
+        super().__init__(workspace, Files(paths, format="parquet"), places, choose, name)
 
     def _describe(self, parts: list[Part]) -> list[Part]:
         schema, named, described = self._dataset.schema, {}, []
@@ -142,8 +143,11 @@ class DatasetFiles(ParquetFiles):
 def holds_parquet(dataset: Any) -> bool:
     """Whether a dataset is whole Parquet files on this machine, for whose columns nobody chose other types.
 
-    By itself, PyArrow would read all files by the types of the first.
+    By itself, PyArrow would read all files by the types of the first. In a union, no file may be there twice.
     """
+    if isinstance(dataset, datasets.UnionDataset):
+        paths = [fragment.path for fragment in dataset.get_fragments()]
+        return all(map(holds_parquet, dataset.children)) and len(set(paths)) == len(paths)
     if not isinstance(dataset, datasets.FileSystemDataset) or getattr(dataset, "_scan_options", None):
         return False
     if not isinstance(dataset.format, datasets.ParquetFileFormat) or dataset.filesystem.type_name != "local":

@@ -35,7 +35,7 @@ from shortlist.votes.source import (
     Tally,
     make_tally,
 )
-from shortlist.votes.values import DIGITS, NUMBERS, Family, find_family
+from shortlist.votes.values import DIGITS, NUMBERS, Family, find_family, write_item
 
 _BATCH = 1 << 14
 _WRONG_SQL = ("42", "0A")
@@ -69,6 +69,10 @@ class PostgresSource(Source):
             if item.kind == "numeric":
                 # Equal decimals with other numbers of digits are one item.
                 columns["item"] = replace(item, value=f"trim_scale({item.value})")
+            written = request.domain is None and item.kind == "bytea"
+            texts = {"item": POSTGRES.write_text("substr(item, 2)", item.kind)} if written else {}
+            if written:
+                columns["item"] = replace(item, value=POSTGRES.item_bytes.format(item.value))
             votes = POSTGRES.write_votes(
                 f"{session.view} AS v",
                 request,
@@ -84,7 +88,7 @@ class PostgresSource(Source):
             )
             number = item.kind if request.domain is None else "int8"
             kinds = {"item": number, "other": other.kind, "group_number": "int8"}
-            counting = POSTGRES.write_counting(f"({votes}) AS votes", request, kinds)
+            counting = POSTGRES.write_counting(f"({votes}) AS votes", request, kinds, texts)
             # Nothing is planned or read before the transaction reads only.
             session.execute(f"CREATE TABLE {counts} AS {counting} WITH NO DATA")
             session.execute("SET TRANSACTION READ ONLY")
@@ -94,7 +98,7 @@ class PostgresSource(Source):
                 with register_engine(session.connection.cancel):
                     return list(zip(*session.fetch(sql.format(table=counts)), strict=True))
 
-            return make_tally(POSTGRES, ask, request, hint=READABLE)
+            return make_tally(POSTGRES, ask, request, write=bytes if written else write_item, hint=READABLE)
 
     @contextmanager
     def _open(self, described: Description) -> Iterator[tuple[Session, dict[str, ServerColumn]]]:

@@ -101,7 +101,10 @@ class Plan:
 
     @property
     def time_kind(self) -> str | None:
-        """What the column of times holds, as its types say. None if it is all gaps, or there is no such column."""
+        """What the column of times holds, as its types say. None if they say nothing, or there is no such column.
+
+        One value that is no time may make text of a Parquet file, and a file of gaps has any type.
+        """
         if self.request.time is not None and "moment" not in self.described.columns:
             return "values of any type"
         return " and ".join(sorted(set(MOMENTS).intersection(self.described.list_families("moment")))) or None
