@@ -26,13 +26,10 @@ from shortlist.ledger import lift_variable
 
 try:
     import typer
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
     from typer.core import TyperCommand
 
     from shortlist.cli.app import format_example
+    from shortlist.cli.display import make_table, print_lines
     from shortlist.cli.process import guard_streams, report_errors
 except ModuleNotFoundError:
     sys.exit(f"error: {MissingExtraError('reproduction', purpose='the reproduction')}")
@@ -192,14 +189,10 @@ class _Display:
 
 
 def _print(results: Results, findings: list[Finding], output: Path) -> None:
-    table = Table(box=box.SIMPLE_HEAD, title="Verdict on the paper's claims", title_justify="left")
-    sides = list(findings[0].judgements) if findings else []
-    for head, ratio in (("claim", 4), *((side, 1) for side in sides)):
-        table.add_column(head, ratio=ratio, overflow="fold")
-    for each in findings:
-        verdicts = (Text(str(each.judgements[side].holding), style="bold") for side in sides)
-        table.add_row(Text(each.claim.text), *verdicts)
-    Console().print(table)
+    columns: dict[str, list[str]] = {"claim of the paper": [each.claim.text for each in findings]}
+    for side in findings[0].judgements if findings else ():
+        columns[side] = [str(each.judgements[side].holding) for each in findings]
+    print_lines(make_table(columns))
     print(f"Data: {', '.join(map(results.title, results.datasets))}.")
     if len(results.real) < len(results.datasets):
         print(

@@ -12,6 +12,8 @@ The tie-breaking term falls with i, as in its authors' code: the restatement in 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -20,8 +22,17 @@ from shortlist.array_types import FloatArray, IntArray
 from shortlist.errors import DataError
 
 
-def joint(counts: ArrayLike, k: int, epsilon: float, *, rng: np.random.Generator) -> IntArray:
+def joint(
+    counts: ArrayLike,
+    k: int,
+    epsilon: float,
+    *,
+    rng: np.random.Generator,
+    before_sequence: Callable[[], object] = lambda: None,
+) -> IntArray:
     """Draw a sequence of k items with probability falling exponentially in its largest loss.
+
+    `before_sequence` is called between its two steps, to tell their times apart.
 
     Claim  epsilon-DP when one person raises each count by 0 or 1.
     Cost   O(dk log k + d log d) time and O(dk) space.
@@ -30,6 +41,7 @@ def joint(counts: ArrayLike, k: int, epsilon: float, *, rng: np.random.Generator
     order = np.argsort(-histogram, kind="stable")
     decreasing = histogram[order]
     i, j = sample_subset(decreasing, k, epsilon, rng)
+    before_sequence()
     return order[sample_sequence(decreasing, k, i, j, rng)]
 
 

@@ -225,10 +225,9 @@ def find_python() -> Path:
     named = os.environ.get(VARIABLE)
     if named:
         return Path(named)
-    given = os.environ.get("XDG_CACHE_HOME") or (os.environ.get("LOCALAPPDATA") if os.name == "nt" else None)
-    cache = Path(given) if given else Path.home() / ".cache"
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     folder = cache / "shortlist" / f"released-numpy-{choose_numpy()}-py{sys.version_info[0]}{sys.version_info[1]}"
-    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    python = folder / "bin/python"
     if not (folder / "ready").exists():
         _make_environment(folder, python)
     return python

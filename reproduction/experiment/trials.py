@@ -86,10 +86,11 @@ def time_list(
         return Timed(**{**answer, "counts": np.array(answer["counts"])})
     counts = permute(histogram, seed)
     wall, cpu = perf_counter(), process_time()
-    items, between = _draw_once(contender, counts, setting, seed)
+    clock: list[float] = []
+    items = _draw_once(contender, counts, setting, seed, before_sequence=lambda: clock.append(process_time()))
     wall, spent = perf_counter() - wall, process_time() - cpu
     chosen = -np.sort(-counts[items]) if contender.is_unordered else counts[items]
-    before = None if between is None else between - cpu
+    before = clock[0] - cpu if clock else None
     return Timed(counts=chosen, repeats=_count_repeats(items), wall=wall, cpu=spent, before_cpu=before)
 
 
@@ -195,24 +196,14 @@ def _compute_fastjoint_sizes(histogram: Histogram, setting: Setting) -> tuple[in
     return tau, groups, fastjoint.compute_log_sizes(fastjoint.count_items(groups, tau))
 
 
-def _draw_once(contender: Contender, counts: IntArray, setting: Setting, seed: int) -> tuple[IntArray, float | None]:
-    """Draw a list; for the published Joint also read the processor's clock before the sequence step."""
+def _draw_once(
+    contender: Contender, counts: IntArray, setting: Setting, seed: int, **hooks: Callable[[], object]
+) -> IntArray:
+    """Draw a list. Only the published Joint has a step to call a hook before."""
     if contender.is_mechanism:
-        return np.asarray(top_k(counts, bits=SeededBits(seed), **contender.call(setting))), None
-    if contender.law == "joint":
-        return _run_joint(counts, setting, _make_generator(seed))
-    program, parameters = PUBLISHED[contender.law], contender.parameters(setting)
-    return program(counts, setting.k, setting.epsilon, rng=_make_generator(seed), **parameters), None
-
-
-def _run_joint(counts: IntArray, setting: Setting, rng: np.random.Generator) -> tuple[IntArray, float]:
-    """The published Joint in its two steps; a test checks that it is the same draw."""
-    histogram, k, epsilon = fastjoint.read_arguments(counts, setting.k, setting.epsilon)
-    order = np.argsort(-histogram, kind="stable")
-    decreasing = histogram[order]
-    i, j = joint.sample_subset(decreasing, k, epsilon, rng)
-    between = process_time()
-    return order[joint.sample_sequence(decreasing, k, i, j, rng)], between
+        return np.asarray(top_k(counts, bits=SeededBits(seed), **contender.call(setting)))
+    given = contender.parameters(setting) | (hooks if contender.law == "joint" else {})
+    return PUBLISHED[contender.law](counts, setting.k, setting.epsilon, rng=_make_generator(seed), **given)
 
 
 def _make_generator(seed: int) -> np.random.Generator:
