@@ -193,9 +193,9 @@ def _describe_limits(release: Publication) -> str:
         return f"The caller states that one {unit} adds at most {parameters.get('sensitivity', 1)}{limit}{votes}."
     how = ""
     if quantile is not None:
-        share = f"about {float(100 * quantile):.0f} %"
-        how = f" The limit on items was chosen so that {share} of {unit}s have no more, and chance had a part in it."
-    about = "Counts and accuracy are about those:"
+        share = f"about {float(100 * quantile):.0f} % of {unit}s"
+        how = f" The limit of {cap:,} was chosen with differential privacy, so that {share} stay within it."
+    about = "Counts and accuracy refer to what is counted:"
     if largest is not None:
         items = "" if cap is None else f", for at most {write_count(cap, 'items')}"
         most = f"Each {unit} adds at most {write_count(largest, release.counted_in)} to an item{items}{limit}"

@@ -66,7 +66,7 @@ def test_select_and_prepare_agree(tmp_path):
     assert "The caller states that one person adds at most 1, and has at most 2 votes." in str(given)
     assert "caller states" not in str(made)
     for shown in (str(made), made._repr_html_(), made.explain()):
-        assert "At most 2 votes of each person are counted. Counts and accuracy are about those" in shown
+        assert "At most 2 votes of each person are counted. Counts and accuracy refer to what is counted" in shown
     single = select(VOTES, **OPTIONS, votes_per_person=1)
     assert "At most 1 vote of each person is counted." in str(single)
     assert "Assessment: " in str(made)

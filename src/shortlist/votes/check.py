@@ -93,8 +93,9 @@ class Weights:
         """Write what the report says of the weights, given how much is counted."""
         yield _line("weight that counts", votes, f"{_percent(self.share_kept)} of all weight")
         yield _line("  matched rows that weigh nothing", self.rows_without)
-        yield _write_quantiles("weight per person and item", self.quantiles)
-        yield _wrap(f"above the limit of {self.max_weight:,}: {_percent(self.share_above)} of these")
+        if self.quantiles:
+            yield _write_quantiles("weight per person and item", self.quantiles)
+            yield _wrap(f"above the limit of {self.max_weight:,}: {_percent(self.share_above)} of these")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

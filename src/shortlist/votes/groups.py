@@ -167,7 +167,7 @@ def _refuse(fault: str) -> ParameterError:
     return ParameterError(
         "`groups` must be the public list of groups",
         f"{fault}. {_FROM_VOTES}",
-        hint="pass `groups='groups.csv'`, a file that lists them, or their values",
+        hint="pass `groups='groups.csv'`, a file that lists them; in Python, their values will do",
     )
 
 

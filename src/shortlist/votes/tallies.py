@@ -50,7 +50,7 @@ _ACCEPTED = (
     "a pandas, Polars, PyArrow, DuckDB, PySpark or Ibis table, a dict of columns, paths of files, "
     "shortlist.Files or shortlist.Query"
 )
-_PASS_GROUPS = "pass `groups='groups.csv'`, a file that lists them, or their values"
+_PASS_GROUPS = "pass `groups='groups.csv'`, a file that lists them; in Python, their values will do"
 FRAMES: dict[str, Callable[[Workspace, Any, str], Source]] = {
     "pandas": ColumnsSource,
     "polars": PolarsSource,
