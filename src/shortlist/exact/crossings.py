@@ -44,8 +44,9 @@ class Crossings:
         rounded = np.ldexp(np.ceil(np.ldexp(mantissa, _WIDTH_BITS)), exponent - _WIDTH_BITS)
         self._widths = np.append(np.ceil(np.maximum(rounded, 1.0)).astype(np.int64), 1)
         ratios = chances / compute_shortfalls(_CELL, self._widths[:-1])
-        self._least = np.append(ratios.align(0) * (1 - ratios.error), 0.0)
-        self._most = np.append(ratios.align(0) * (1 + ratios.error), _RARE)
+        near, error = ratios.align(0), ratios.error
+        self._least = np.append(near * (1 - error), 0.0)
+        self._most = np.append(near * (1 + error), _RARE)
         sizes = np.append(sizes, rare)
         self._events = np.cumsum(sizes)
         self._cells = np.cumsum(sizes * self._widths)

@@ -107,12 +107,12 @@ def power(rate: Fraction, n: int) -> tuple[float, int]:
 
 
 def compute_shortfalls(rate: Fraction, widths: IntArray) -> Scaled:
-    """Compute 1 − e^(−rate · n) for every n, or 1 for −1. Each different n is computed once by balls.
+    """Compute 1 − e^(−rate · n) for every n of an array, or 1 for −1. Each different n is computed once by balls.
 
     >>> compute_shortfalls(Fraction(1, 2), np.array([2, -1])).align(0).round(6)
     array([0.632121, 1.      ])
     """
-    ordered = np.sort(widths)  # np.unique would load numpy.ma
+    ordered = np.sort(widths, axis=None)  # np.unique would load numpy.ma
     distinct = ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
     index = distinct.searchsorted(widths)
     numbers = list(map(partial(_compute_shortfall, rate), distinct.tolist()))

@@ -300,11 +300,12 @@ class BlockMixture(Prepared, Score, Generic[AnyCandidates]):
 
     def _tabulate(self, numbers: Scaled) -> Table:
         """Tabulate the weights of the blocks if all losses of a block count this many candidates."""
-        groups, offsets = self.blocks[0, 0], self.candidates.offsets
+        groups, offsets, starts = self.blocks[0, 0], self.candidates.offsets, self.blocks[1]
         ends = find_ends(self.candidates, groups, self.blocks[2])
-        for start, end in zip(self.blocks[1], ends, strict=True):
-            widths = np.where(end < 0, -1, end - start)
-            numbers *= powers(self.rate, start) * compute_shortfalls(self.rate, widths)  # q^start − q^end
+        shortfalls = compute_shortfalls(self.rate, np.where(ends < 0, -1, ends - starts))
+        numbers *= powers(self.rate, starts.sum(axis=0))
+        for loss in range(len(starts)):
+            numbers *= shortfalls[loss]
         if any(offsets):
             shifts = {group: power(self.rate, offsets[group]) for group in set(groups.tolist())}
             mantissa, exponent = np.array([shifts[group] for group in groups.tolist()]).T

@@ -470,14 +470,14 @@ class NoisyDraws(Prepared):
         return self._levels.above(self._k, EVERY_LEVEL)
 
     def _find_height(self, wanted: int, fallen: int, reach: int) -> int:
-        """Find the largest height that surely as many items reach, on average, as are wanted. Floats are enough.
+        """Find about the largest height that as many items reach, on average, as are wanted. Floats are enough.
 
-        The search ends at a height that each of the k largest counts misses with a small probability: if all others are
-        far below, no height is reached by more items.
+        The search begins at a height that each of the k largest counts misses with a small probability: if all others
+        are far below, no height is reached by more items. A small part of the noise matters little.
         """
         heights, sizes = np.clip(self._shown.values - self._kth, -(2**60), 2**60), self._shown.sizes
-        low, high = -fallen, reach
-        while high - low > 1:
+        low, high, near = -fallen, reach, max(1, fallen // 32)
+        while high - low > near:
             middle = (low + high) // 2
             least = middle - heights
             chances = self._noise.estimate_tails(np.where(least > 0, least, 1 - least))
