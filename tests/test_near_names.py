@@ -17,6 +17,7 @@ COUNTS = {"apple": 310, "pear": 190, "plum": 12}
         (lambda: shortlist.top_k(COUNTS, k=1, eps=1), "epsilon"),
         (lambda: shortlist.prepare(COUNTS, k=1, epsilon=1, max_votes=3), "votes_per_person"),
         (lambda: shortlist.prepare(COUNTS, k=1, epsilon=1, sensitivty=3), "sensitivity"),
+        (lambda: shortlist.mechanisms.NoisyCounts(k=1, epsilon=1, vots=3), "votes_per_person"),
         (lambda: shortlist.select(COUNTS, item="i", domain=["a"], user="u"), "person"),
         (lambda: shortlist.select(COUNTS, person="u", item="i", domain=["a"], labels="title"), "label"),
         (lambda: shortlist.mechanisms.Joint(k=1, epsilon=1, neighbors="replace"), "neighbours"),
@@ -36,6 +37,13 @@ def test_options_of_the_command_line_are_answered(option, answer):
     """Python says them in another way."""
     with pytest.raises(ParameterError, match=f"Hint: {answer}"):
         shortlist.select("plays.csv", person="u", item="i", domain=["a"], k=1, epsilon=1, **option)
+
+
+def test_what_only_a_whole_release_has_is_answered():
+    """A list alone is charged to nothing."""
+    for verb in (shortlist.top_k, shortlist.prepare):
+        with pytest.raises(ParameterError, match=r"Hint: use prepare\(\.\.\.\)\.release\(\), which takes it"):
+            verb(COUNTS, k=1, epsilon=1, ledger="budget.db")
 
 
 def test_a_call_by_place_is_answered_with_the_right_call():
@@ -58,6 +66,7 @@ def test_help_shows_every_parameter_by_name():
         shown = inspect.signature(verb)
         assert {"delta", "ordered", "votes_per_person", "k", "epsilon"} <= set(shown.parameters)
         assert not re.search(r"\*\w|0x|lambda", str(shown))
+        assert shown.parameters["sensitivity"].default == 1
 
 
 def test_names_that_a_mechanism_cannot_take_are_not_suggested():

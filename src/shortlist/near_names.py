@@ -39,10 +39,12 @@ _OTHER_NAMES = {
 _OTHER_WAYS = {
     "unordered": "pass `ordered=False`",
     **dict.fromkeys(("delimiter", "encoding", "header"), "pass the table as shortlist.Files, which takes it"),
+    **dict.fromkeys(("ledger", "note", "once", "period"), "use prepare(...).release(), which takes it"),
 }
 """What to write in place of an option of the command line, or of another function."""
 
-
+_NEAR = 0.7
+"""How alike two names must be, by difflib."""
 PARAMETERS: dict[str, None] = {}
 """The parameters of all functions that `show_options` shows. They pass unknown names on: one of these may be meant."""
 
@@ -54,6 +56,22 @@ def find_meant(name: str, known: Iterable[str]) -> list[str]:
     ['item', 'domain']
     """
     return [each for each in known if name in _OTHER_NAMES.get(each, ())]
+
+
+def find_near(name: str, known: Iterable[str]) -> list[str]:
+    """Find the parameters that a name probably means: by its meaning, else by its letters, else by its first words.
+
+    >>> known = ["note", "votes_per_person", "groups_per_person"]
+    >>> find_near("cap", known), find_near("vote_per_person", known), find_near("vots", known)
+    (['votes_per_person'], ['votes_per_person'], ['votes_per_person'])
+    """
+    import difflib
+
+    names, length = list(known), name.count("_") + 1
+    found = find_meant(name, names) or difflib.get_close_matches(name.lower(), names, n=1, cutoff=_NEAR)
+    starts = {each: "_".join(each.split("_")[:length]) for each in names}
+    near = difflib.get_close_matches(name.lower(), starts.values(), n=1, cutoff=_NEAR)
+    return found or [each for each, start in starts.items() if start in near]
 
 
 def show_options(function: Callable[..., Any], options: type, **defaults: object) -> None:
@@ -100,10 +118,7 @@ def describe_unknown(
     joint takes k, epsilon; it has no parameter 'eps'.
     Hint: did you mean epsilon?
     """
-    import difflib
-
-    others = [each for each in (*known, *further) if each != name]
-    near = find_meant(name, others) or difflib.get_close_matches(name.lower(), others, n=1, cutoff=0.7)
+    near = find_near(name, [each for each in (*known, *further) if each != name])
     hint = hint or _OTHER_WAYS.get(name)
     if hint is None and near:
         hint = f"did you mean `{near[0]}`?"

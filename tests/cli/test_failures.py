@@ -144,9 +144,33 @@ def test_exit_codes_reach_the_shell(run: Run, options: list[str], code: int) -> 
     assert "Traceback" not in done.stderr
 
 
+# A library that is loaded may catch everything, as compiled ones do that try to import another one.
+CATCHING = """
+import os, signal, typer
+from contextlib import suppress
+from shortlist.cli.display import show_progress
+from shortlist.cli.process import report_errors
+signal.signal(signal.SIGINT, signal.default_int_handler)
+with suppress(typer.Exit), report_errors(), show_progress() as step:
+    with suppress(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGINT)
+    print("lost")
+    step("Counting the votes")
+    print("counted")
+"""
+
+
+def test_an_interrupt_that_a_library_loses_ends_the_run_at_its_next_step() -> None:
+    """Nothing is counted after Ctrl-C, and so nothing is charged."""
+    done = subprocess.run([sys.executable, "-c", CATCHING], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("lost\n", "error: interrupted.\n")
+
+
 @pytest.mark.parametrize(
     ("option", "meant"),
     [
+        ("--vots", ["--votes-per-person"]),
+        ("--vote-per-person", ["--votes-per-person"]),
         ("--user", ["--person"]),
         ("--users", ["--people", "--person"]),
         ("--catalogue", ["--domain"]),
@@ -157,11 +181,11 @@ def test_exit_codes_reach_the_shell(run: Run, options: list[str], code: int) -> 
     ],
 )
 def test_an_option_by_another_name_is_answered(select: Select, option: str, meant: list[str]) -> None:
-    """The options that are meant by a common other name are proposed, and no others."""
+    """The options that are meant are proposed, and no others."""
     done = select(option, "x")
     assert done.exit_code == 2
     answer = done.stderr.partition(f"No such option: {option}")[2]
-    assert sorted(re.findall(r"--[a-z]+", answer)) == meant
+    assert sorted(re.findall(r"--[a-z-]+", answer)) == meant
 
 
 def test_an_option_of_another_command_is_answered(call: Call) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from shortlist.atomic_files import check_target, write_whole
 from shortlist.cli.options import Format
-from shortlist.cli.process import make_stdout_exact, stdout_is_closed
+from shortlist.cli.process import make_stdout_exact, stdout_is_closed, stop_if_interrupted
 from shortlist.errors import OutputError, ParameterError
 from shortlist.safe_text import escape, join_words
 
@@ -34,16 +34,24 @@ WIDEST = 1000
 
 @contextmanager
 def show_progress() -> Iterator[Callable[[str], None]]:
-    """Return a callback that shows each step when it starts, on stderr and on a terminal only."""
+    """Return a callback that shows each step when it starts, on stderr and on a terminal only.
+
+    A run that was interrupted ends there, if not before.
+    """
     if not sys.stderr.isatty():
-        yield lambda step: None
+        yield lambda step: stop_if_interrupted()
         return
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=make_console(stderr=True), transient=True) as bar:
         task = bar.add_task("Starting", total=None)
-        yield lambda step: bar.update(task, description=step)
+
+        def show(step: str) -> None:
+            stop_if_interrupted()
+            bar.update(task, description=step)
+
+        yield show
 
 
 def remark(text: str) -> None:

@@ -33,7 +33,7 @@ from typing import Any
 
 from shortlist import ledger
 from shortlist.errors import BudgetError, ParameterError, ShortlistError
-from shortlist.near_names import find_meant
+from shortlist.near_names import find_meant, find_near
 
 BUDGET_EXHAUSTED = 4
 """The exit code if a budget does not cover a release."""
@@ -67,6 +67,8 @@ _DEFAULTS: dict[signal.Signals, Any] = {
     signal.SIGHUP: signal.SIG_DFL,
 }
 _SECONDS_FOR_REMOVAL = 5.0
+_arrived: list[int] = []
+"""The signals that arrived during this run."""
 
 
 @contextmanager
@@ -136,7 +138,7 @@ def _ask_for_charge() -> str:
 
 
 def _suggest_options(error: Any) -> None:
-    """Let an unknown option be answered with those that were probably meant, where its name is a common other name.
+    """Let an unknown option be answered with those that were probably meant.
 
     An option of other commands is answered with their names.
     """
@@ -145,11 +147,11 @@ def _suggest_options(error: Any) -> None:
         options = {
             each.name: max(each.opts, key=len) for each in context.command.params if each.name and not each.hidden
         }
-        meant = find_meant(written.lstrip("-").replace("-", "_"), options)
-        error.possibilities = [options[each] for each in meant] or error.possibilities
+        name = written.lstrip("-").replace("-", "_")
+        error.possibilities = [options[each] for each in find_near(name, options)] or error.possibilities
         commands = getattr(context.find_root().command, "commands", {})
         having = [name for name, other in commands.items() if any(written in each.opts for each in other.params)]
-        if having and not meant:
+        if having and not find_meant(name, options):
             error.message, error.possibilities = f"{error.message}. Leave it out: it is for {', '.join(having)}", []
 
 
@@ -173,8 +175,8 @@ def write_option(name: str, value: str | None) -> str:
 @contextmanager
 def handle_signals() -> Iterator[list[int]]:
     """Yield a list of the signals that arrive. It stays empty in other threads, and if signals are ignored."""
-    arrived: list[int] = []
-    raised = float("-inf")
+    arrived, raised = _arrived, float("-inf")
+    arrived.clear()
 
     def note(number: int, frame: FrameType | None) -> None:
         nonlocal raised
@@ -200,6 +202,12 @@ def handle_signals() -> Iterator[list[int]]:
             for each in ours:
                 # The process is ending. Spilled votes are removed with their last references.
                 signal.signal(each, signal.SIG_IGN if arrived else _DEFAULTS[each])
+
+
+def stop_if_interrupted() -> None:
+    """End the run at its next step, if a signal arrived: an interrupt may be lost in a library that is being loaded."""
+    if _arrived:
+        raise KeyboardInterrupt
 
 
 @contextmanager

@@ -370,7 +370,7 @@ def prepare(
     return Selector(terms, array.copy(), labels)
 
 
-show_options(select, FamilyOptions, votes=Parameter.empty, item=Parameter.empty, unit="person")
+show_options(select, FamilyOptions, votes=Parameter.empty, item=Parameter.empty, sensitivity=1, unit="person")
 show_options(top_k, ListOptions, sensitivity=1)
 show_options(prepare, ReleaseOptions, sensitivity=1, unit="person")
 
