@@ -306,7 +306,6 @@ def name_unit(unit: str, span: Span | None, *, persons_counted: bool) -> str:
     >>> name_unit("person", week, persons_counted=True), name_unit("person-week", None, persons_counted=False)
     ('person-week', 'person-week')
     """
-    check_unit(unit)
     per = None if span is None else span.per
     if is_of_period(unit) and (persons_counted or per is not None):
         raise ParameterError(
@@ -315,12 +314,15 @@ def name_unit(unit: str, span: Span | None, *, persons_counted: bool) -> str:
             hint="leave the period out of it. `per='week'`, with `time` and `every`, makes the guarantee one for a "
             "person in one week",
         )
-    return unit if per is None else f"{unit}-{per}"
+    if per is None:
+        return unit
+    check_unit(unit)
+    return f"{unit}-{per}"
 
 
-def is_of_period(unit: str) -> bool:
+def is_of_period(unit: object) -> bool:
     """Whether a unit is a person in a period, such as person-week."""
-    return unit.rpartition("-")[2] in set(Every) and "-" in unit
+    return isinstance(unit, str) and unit.rpartition("-")[2] in set(Every) and "-" in unit
 
 
 def read_zone(name: object) -> ZoneInfo:

@@ -267,7 +267,7 @@ class Terms:
         `people` is how many people each group has, if noisy numbers of them are bought. Groups with too few get no
         list. A single list is drawn by the mechanism that is `prepared`, if it is.
         """
-        noisy_people: Sequence[int | None] = self.draw_people(people, bits) or [None] * len(levels)
+        noisy_people = [None] * len(levels) if people is None else self.draw_people(people, bits)
         places = [place for place, number in enumerate(noisy_people) if self.has_list(number)]
         groups = [levels[place] for place in places]
         lists = self.mechanism.draw_family(groups, bits) if prepared is None else [prepared.draw(bits)]
@@ -278,12 +278,11 @@ class Terms:
             drawn[place] |= extras
         return picks, drawn
 
-    def draw_people(self, people: IntArray | None, bits: Bits) -> list[int] | None:
-        """Draw a noisy number of people for each group, given how many it has; None if they are not bought."""
-        if self.group_people is None or people is None:
-            return None
+    def draw_people(self, people: IntArray, bits: Bits) -> list[int]:
+        """Draw a noisy number of people for each group, given how many it has."""
         from shortlist.mechanisms.noisy_counts import clip_counts
 
+        assert self.group_people is not None
         noisy: list[int] = clip_counts(self.group_people.add_noise(people.tolist(), bits)).tolist()
         return noisy
 
@@ -527,6 +526,11 @@ def _limit_groups(
 def _read_largest(sensitivity: int, max_weight: Any, weight_unit: object, persons_counted: bool) -> int:
     """Read what one person adds to a count at most. A largest weight must be enforced, and its unit be a word."""
     times = read_whole(sensitivity, name="sensitivity")
+    if persons_counted and times > 1:
+        raise ParameterError(
+            "`sensitivity` must go with `count`: with `person`, each person counts once for an item",
+            hint="leave `sensitivity` out",
+        )
     if max_weight is None and weight_unit is None:
         return times
     if max_weight is None or not persons_counted:

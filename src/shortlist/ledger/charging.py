@@ -41,7 +41,7 @@ from shortlist.ledger.rows import (
     write_budget,
     write_guarantee,
 )
-from shortlist.mechanisms import Mechanism
+from shortlist.mechanisms import Mechanism, is_own
 from shortlist.periods import Period, Span
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, quote
@@ -480,9 +480,6 @@ class Account:
     """The release that the ledger keeps for the key, so that another run with it is free."""
     _charge: Charge | None = field(default=None, init=False)
 
-    def __post_init__(self) -> None:
-        self.note, self.period = check_text(self.note, name="note"), check_text(self.period, name="period")
-
     @classmethod
     def open(
         cls,
@@ -491,19 +488,31 @@ class Account:
         ledger: Ledger | PathLike | None,
         bits: Bits | None = None,
         once: str | None = None,
+        note: str | None = None,
+        period: str | None = None,
+        days: Span | str | None = None,
+        time: str | None = None,
         votes: Any = None,
         asked: Mapping[str, Any] | None = None,
-        **said: Any,
     ) -> Account:
         """Open the ledger of a selection.
 
-        `said` are fields of the account. If the key of the selection was released before, for the same votes and all
-        that was `asked`, the account has that release, and nothing is to be done.
+        If the key of the selection was released before, for the same votes and all that was `asked`, the account has
+        that release, and nothing is to be done.
         """
-        encode_parameters(terms.parameters)  # a release whose record cannot be written is refused before it is paid
-        request = {**(asked or {}), "note": said.get("note"), "period": said.get("period")}
-        key = None if once is None else Once.read(once, terms, votes, request)
-        account = cls(terms=terms, bits=read_bits(bits), ledger=require_ledger(ledger), once=key, **said)
+        if not is_own(type(terms.mechanism)):
+            encode_parameters(terms.parameters)  # a release whose record cannot be written is refused before it is made
+        key = None if once is None else Once.read(once, terms, votes, {**(asked or {}), "note": note, "period": period})
+        account = cls(
+            terms=terms,
+            bits=read_bits(bits),
+            ledger=require_ledger(ledger),
+            note=check_text(note, name="note"),
+            period=check_text(period, name="period"),
+            days=days,
+            time=time,
+            once=key,
+        )
         package.latest = account
         if account.ledger is None:
             refuse_given({"once": key}, "`ledger`, which keeps the release")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from functools import partial
 from inspect import Parameter
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypedDict, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, Unpack, cast, overload
 
 from shortlist.array_types import IntArray
 from shortlist.errors import DataError, ParameterError, refuse_given
@@ -39,40 +39,25 @@ Items = TypeVar("Items", covariant=True)
 _OF_RELEASES = ReleaseOptions.__annotations__.keys() - ListOptions.__annotations__.keys()
 
 
-class SourceOptions(TypedDict, total=False):
-    """Where votes and items come from, beside the columns of a vote."""
+class VoteOptions(ReleaseOptions, total=False):
+    """What `select` may be asked for."""
 
+    epsilon: Real | None
     domain: Any
     domain_column: str | None
+    label: Columns | None
     time: str | None
-    weight: str | None
-
-
-class DayOptions(TypedDict, total=False):
-    """The public days whose votes count."""
-
     since: str | date | None
     until: str | date | None
     period: str | date | None
     time_zone: str | None
-
-
-class AccountOptions(TypedDict, total=False):
-    """What a release is charged to, and what its randomness is."""
-
+    weight: str | None
+    max_weight: int | None
+    weight_unit: str | None
     ledger: Ledger | str | os.PathLike[str] | None
     once: str | None
     note: str | None
     bits: Bits | None
-
-
-class VoteOptions(SourceOptions, DayOptions, AccountOptions, ReleaseOptions, total=False):
-    """What `select` may be asked for."""
-
-    epsilon: Real | None
-    label: Columns | None
-    max_weight: int | None
-    weight_unit: str | None
     memory_limit: str | None
     progress: Callable[[str], None] | None
 
@@ -142,14 +127,26 @@ def select(
     item: str | None = None,
     person: str | None = None,
     count: str | None = None,
+    domain: Any = None,
+    domain_column: str | None = None,
     label: Columns | None = None,
     by: Columns | None = None,
     groups: Any = None,
+    time: str | None = None,
     every: str | None = None,
+    since: str | date | None = None,
+    until: str | date | None = None,
+    period: str | date | None = None,
+    time_zone: str | None = None,
     per: str | None = None,
+    weight: str | None = None,
     k: Sizes | None = None,
     epsilon: Real | None = None,
     mechanism: str | Mechanism = DEFAULT_MECHANISM,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+    once: str | None = None,
+    note: str | None = None,
+    bits: Bits | None = None,
     memory_limit: str | None = None,
     progress: Callable[[str], None] | None = None,
     **options: Any,
@@ -216,25 +213,35 @@ def select(
     from shortlist.selection.labels import Labels, read_names
     from shortlist.votes.tallies import plan_tally
 
-    source, days, charged = _take(options, SourceOptions), _take(options, DayOptions), _take(options, AccountOptions)
-    source |= {"item": item, "person": person, "count": count, "groups": groups}
+    source: dict[str, Any] = {"item": item, "person": person, "count": count, "time": time, "weight": weight}
+    source |= {"domain": domain, "domain_column": domain_column, "groups": groups}
     _check_partners(source, options, label=label, by=by)
-    span = read_span(time=source["time"], every=every, per=per, **days)
+    days: dict[str, Any] = {"since": since, "until": until, "time_zone": time_zone}
+    days |= {"period": period, "every": every, "per": per}
+    span = read_span(time=time, **days)
     source["by"], label_names = ((), ()) if by is label is None else read_names(by, label, span)
     columns = source["by"] + (() if span is None or span.every is None else (str(span.every),))
-    if source["weight"] is not None and options.get("weight_unit") is None:
-        options["weight_unit"] = source["weight"].replace("_", " ")
+    if weight is not None and options.get("weight_unit") is None:
+        options["weight_unit"] = weight.replace("_", " ")
     options["unit"] = name_unit(options.get("unit", "person"), span, persons_counted=count is None)
-    if span is not None:
-        days["period"] = days["period"] and str(Period.read(days["period"]))
-    known = {"persons_counted": count is None, "without_domain": source["domain"] is None}
+    if span is not None and period is not None:
+        days["period"] = str(Period.read(period))
+    known = {"persons_counted": count is None, "without_domain": domain is None}
     read_terms = partial(Terms.read, mechanism, k, epsilon, **known, **options)
     # How many groups there are is known later. Until then, a person may be in as many as the limits allow.
     unknown = 0 if source["by"] or span is None else span.count_lists(len(span.periods))
     terms, report = read_terms(groups=unknown if columns else None), progress or (lambda step: None)
-    asked = {**source, **days, "label": label_names, "every": every, "per": per}
     account = Account.open(
-        terms, votes=votes, asked=asked, period=days["period"], days=span, time=source["time"], **charged
+        terms,
+        votes=votes,
+        asked={**source, **days, "label": label_names},
+        ledger=ledger,
+        once=once,
+        note=note,
+        bits=bits,
+        period=days["period"],
+        days=span,
+        time=time,
     )
     if account.recalled is not None:
         return cast("Release | ReleaseFamily", account.recalled)
@@ -248,7 +255,7 @@ def select(
         votes,
         **source,
         votes_per_person=terms.votes_per_person,
-        observed=source["domain"] is None,
+        observed=domain is None,
         memory_limit=memory_limit,
         progress=report,
         groups_per_person=terms.mechanism.groups_per_person,
@@ -465,11 +472,6 @@ class Selector(Generic[Items]):
         return [items[place] for place in order], None if noisy is None else noisy[order]
 
 
-def _take(options: dict[str, Any], names: type) -> dict[str, Any]:
-    """Take the options of one kind from all that are given. Those that are not given are None."""
-    return {name: options.pop(name, None) for name in names.__annotations__}
-
-
 def _draw_from_votes(
     account: Account, plan: Plan, report: Callable[[str], None]
 ) -> tuple[Sequence[Sequence[Any]], list[dict[str, Any]]]:
@@ -521,11 +523,6 @@ def _check_partners(source: Mapping[str, Any], options: Mapping[str, Any], *, la
     """Refuse options that mean nothing without another one."""
     if source["domain"] is None:
         refuse_given({"domain_column": source["domain_column"], "label": label}, "`domain`")
-    if source["count"] is None and read_whole(options.get("sensitivity", 1), name="sensitivity") > 1:
-        raise ParameterError(
-            "`sensitivity` must go with `count`: with `person`, each person counts once for an item",
-            hint="leave `sensitivity` out",
-        )
     if source["weight"] is None:
         refuse_given({"weight_unit": options.get("weight_unit")}, "`weight`, the column of weights")
     from shortlist.votes.source import check_weight
