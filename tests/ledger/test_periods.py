@@ -136,7 +136,7 @@ def test_the_zone_of_the_ledger_says_when_a_period_ends():
 
 
 def test_counts_are_charged_to_the_period_that_is_vouched_for(ledger):
-    """Counts in memory have no times, so the caller says of which week they are."""
+    """Counts have no times, so the caller says of which week they are."""
     selector = prepare({"a": 30, "b": 5}, k=1, epsilon="1/2")
     with pytest.raises(ParameterError, match="Counts that you made yourself need the period alone"):
         selector.release(ledger=ledger)
@@ -144,6 +144,14 @@ def test_counts_are_charged_to_the_period_that_is_vouched_for(ledger):
         selector.release(ledger=ledger, period="last week")
     release = selector.release(ledger=ledger, period="2025-W45")
     assert ledger.verify(release).period == "2025-W45"
+    counted = {"item": "track", "count": "n", "domain": ["a", "b"], "k": 1, "epsilon": "1/2", "ledger": ledger}
+    table = {"track": ["a", "b"], "n": [30, 5]}
+    assert ledger.verify(select(table, **counted, period="2025-W46")).period == "2025-W46"
+    with pytest.raises(ParameterError, match="Counts that you made yourself need the period alone"):
+        select(table, **counted)
+    without = {name: value for name, value in ASKED.items() if name != "time"}
+    with pytest.raises(ParameterError, match="without time, its votes could be of any"):
+        select(VOTES, **without, period="2025-W46", ledger=ledger)
 
 
 def test_all_requests_name_one_column_of_times(ledger):

@@ -51,7 +51,10 @@ _TIME = under(
     every="<day|week|month|quarter|year> | With --time: release one list for each period of the range.",
     since="DAY | With --time: the first day of the range, say 2026-08-31, or a period.",
     until="DAY | With --time: the last day of the range, say 2026-10-25, or a period.",
-    period="PERIOD | With --time, in place of a range: one period, say 2026-W36. Without --time, a note.",
+    period=(
+        "PERIOD | With --time, in place of a range: one period, say 2026-W36. Without --time, a note; with --count, "
+        "the period that the counts are about."
+    ),
     time_zone="NAME | With --time: the zone of local dates, say Europe/Berlin. [default: UTC]",
 ) | under(
     PRIVACY,

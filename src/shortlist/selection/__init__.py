@@ -192,9 +192,10 @@ def select(
 
     Budget: with `ledger`, the release is charged to that budget before any vote is read and any randomness is drawn. If
     the budget does not cover it, nothing is computed. The environment variable SHORTLIST_LEDGER makes a ledger
-    mandatory. A ledger with periods needs `time` and `period`, and charges that period. `note` says what the release is
-    for. The record and the ledger hold it. `once` is a key that is released once: the ledger stores the release, and
-    the same request with the same key gives it again, free and identical (docs/ledger.md).
+    mandatory. A ledger with periods needs `time` and `period`, and charges that period. With `count`, `period` is
+    enough: you vouch that the table is of that period alone. `note` says what the release is for. The record and the
+    ledger hold it. `once` is a key that is released once: the ledger stores the release, and the same request with the
+    same key gives it again, free and identical (docs/ledger.md).
 
     `memory_limit` is that of DuckDB. Without `bits`, the operating system's randomness is used. `progress` is called
     with each step when it starts.
@@ -240,7 +241,7 @@ def select(
         note=note,
         bits=bits,
         period=days["period"],
-        days=span,
+        days=period if span is None and count is not None else span,  # who counted says of which days
         time=time,
     )
     if account.recalled is not None:
