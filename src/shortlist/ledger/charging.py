@@ -470,7 +470,7 @@ class Account:
     ledger: Ledger | None
     note: str | None = None
     period: str | None = None
-    days: Span | str | None = None
+    days: Span | str | date | None = None
     """The days whose votes are kept, or the period that the caller vouches for."""
     time: str | None = None
     once: Once | None = None
@@ -490,7 +490,7 @@ class Account:
         once: str | None = None,
         note: str | None = None,
         period: str | None = None,
-        days: Span | str | None = None,
+        days: Span | str | date | None = None,
         time: str | None = None,
         votes: Any = None,
         asked: Mapping[str, Any] | None = None,
