@@ -81,6 +81,8 @@ class Dialect:
     """The SQL that says whether a whole text follows a pattern."""
     item_bytes: str
     """The SQL of bytes as `values.write_item` writes them, which is as text if they are text in UTF-8."""
+    decode: str
+    """The SQL of bytes as the text that they are in UTF-8. Of other bytes, it is no weight and no time."""
     add: str = "{0} + {1}"
     """The SQL of a sum."""
     double: str = "TRY_CAST({0} AS DOUBLE)"
@@ -116,8 +118,15 @@ class Dialect:
         other = _find(self.texts, kind)
         return self.encode.format(f"coalesce(CAST({other.format(column) if other else column} AS {self.text}), '')")
 
+    def read_bytes(self, column: Column) -> Column:
+        """The column, or the text that its bytes are: one value that is bytes makes some writers write all texts so."""
+        if column.family != Family.BYTES:
+            return column
+        return Column(value=self.decode.format(column.value), kind=self.text, family=Family.TEXT)
+
     def write_weight(self, column: Column, largest: int) -> str:
         """The SQL of `values.read_weight` of a column. Without a family, the column holds such weights already."""
+        column = self.read_bytes(column)
         value, family = column.value, column.family
         if family not in (None, Family.TEXT, *NUMBERS):
             return "0"
@@ -144,6 +153,7 @@ class Dialect:
 
         Without a family, the column holds these numbers already.
         """
+        column = self.read_bytes(column)
         value = column.value
         if column.family in (None, Family.TEXT):
             number = value if column.family is None else self._number_text(value, span)
@@ -452,6 +462,9 @@ def _find(patterns: Mapping[str, str], kind: str) -> str | None:
     return next((sql for pattern, sql in patterns.items() if re.fullmatch(pattern, kind, re.DOTALL)), None)
 
 
+_DUCKDB_DECODE = "TRY(system.main.decode({0}))"
+_SPARK_DECODE = "try_validate_utf8(CAST({0} AS STRING))"
+_POSTGRES_DECODE = "encode({0}, 'escape')"
 DUCKDB = Dialect(
     text="VARCHAR",
     naive="TIMESTAMP",
@@ -460,7 +473,7 @@ DUCKDB = Dialect(
     texts={
         "FLOAT|DOUBLE": "TRY_CAST(system.main.floor({0}) AS BIGINT)",
         r"DECIMAL\(.*": "system.main.floor({0})",
-        "BLOB": "coalesce(TRY(system.main.decode({0})), system.main.lower(system.main.hex({0})))",
+        "BLOB": f"coalesce({_DUCKDB_DECODE}, system.main.lower(system.main.hex({{0}})))",
         "TIMESTAMPTZ_NS": "TRY(system.main.epoch_us(CAST({0} AS TIMESTAMPTZ)))",
         "TIME|TIMESTAMP.*": "TRY(system.main.epoch_us({0}))",
     },
@@ -472,6 +485,7 @@ DUCKDB = Dialect(
     },
     matching="system.main.regexp_full_match({0}, '{1}')",
     item_bytes="CAST(CASE WHEN TRY(system.main.decode({0})) IS NULL THEN 'h' ELSE 'g' END AS BLOB) || {0}",
+    decode=_DUCKDB_DECODE,
     add='system.main."+"({0}, {1})',
     functions="system.main.",
     encode="system.main.encode({0})",
@@ -487,7 +501,7 @@ SPARK = Dialect(
     texts={
         "float|double": f"CASE WHEN {_LONG} THEN floor({{0}}) END",
         "decimal.*": "floor({0})",
-        "binary": "coalesce(try_validate_utf8(CAST({0} AS STRING)), lower(hex({0})))",
+        "binary": f"coalesce({_SPARK_DECODE}, lower(hex({{0}})))",
         # The zone of the session has a part in times without zone. That changes no vote of anybody else.
         "timestamp.*": "unix_micros(TRY_CAST({0} AS TIMESTAMP))",
     },
@@ -500,6 +514,7 @@ SPARK = Dialect(
     # No character follows: the sign $ would allow the end of a line.
     matching="{0} RLIKE '^({1})(?!a)(?![^a])'",
     item_bytes="concat(CAST(CASE WHEN is_valid_utf8(CAST({0} AS STRING)) THEN 'g' ELSE 'h' END AS BINARY), {0})",
+    decode=_SPARK_DECODE,
     wide="CAST({0} AS DECIMAL(28, 0))",
     draw="CAST(conv(substr(md5({0}), {1}, 7), 16, 10) AS BIGINT)",
 )
@@ -511,7 +526,7 @@ POSTGRES = Dialect(
     texts={
         "float[48]": f"CAST(CASE WHEN {_LONG} THEN floor({{0}}) END AS bigint)",
         "numeric": "floor({0})",
-        "bytea": "encode({0}, 'escape')",
+        "bytea": _POSTGRES_DECODE,
         "time|timestamp|timestamptz": "floor(extract(epoch FROM {0}) * 1000000)",
     },
     picks=_name_picks("unnest(CAST(string_to_array('{}', ',') AS bigint[]))"),
@@ -522,6 +537,7 @@ POSTGRES = Dialect(
     },
     matching="{0} ~ '^({1})$'",
     item_bytes=f"(CAST(CASE WHEN encode({{0}}, 'hex') ~ '{_UTF8}' THEN 'g' ELSE 'h' END AS bytea) || {{0}})",
+    decode=_POSTGRES_DECODE,
     double="CAST({0} AS float8)",
     materialized="MATERIALIZED ",
 )

@@ -367,7 +367,7 @@ def write_person_text(column: Column) -> str:
     if kind in ("FLOAT", "DOUBLE"):
         return write_float(f"CAST({value} AS DOUBLE)")
     if kind == "BLOB":
-        return f"coalesce(TRY(system.main.decode({value})), {text})"
+        return f"coalesce({DUCKDB.decode.format(value)}, {text})"
     if column.family == Family.AWARE and re.fullmatch("TIMESTAMP(_.*)?", kind):
         return f"{text} || '+00'"
     if column.family == Family.TIME and kind == "BIGINT":  # nanoseconds since midnight, see `_choose_columns`
@@ -609,7 +609,7 @@ class FileSource(Source):
 
 def _forget_type(role: str, column: Column) -> Column:
     """A column of gaps may be one of floats, and one value may make text of times: nothing is refused by them."""
-    told_by_rows = column.family is Family.FLOAT or (column.family is Family.TEXT and role == "moment")
+    told_by_rows = column.family is Family.FLOAT or (column.family in (Family.TEXT, Family.BYTES) and role == "moment")
     return replace(column, family=None) if told_by_rows else column
 
 

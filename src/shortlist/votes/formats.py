@@ -213,13 +213,15 @@ class _CsvFiles(OpenedFiles):
         (delimiter, names), keys = like.layout, like.place.keys
         # DuckDB tells names apart by more than case, and a name with a stroke is never that of a folder.
         types = ", ".join(f"'/{index}': 'VARCHAR'" for index in range(len(names)))
+        # By itself, DuckDB takes the first line end for that of the file, also one in quotes. A copy has one kind.
+        line_end = "" if self._parallel else "new_line = '\\n', "
         columns = ", ".join(
             f"{quote_name(each if each in keys else f'/{names.index(each)}')} AS {role}"
             for role, each in like.chosen.items()
         )
         return (
             f"SELECT {columns} FROM read_csv({list_paths(parts)}, auto_detect = false, parallel = {self._parallel}, "
-            f"header = {self._files.header}, delim = {quote_text(delimiter)}, columns = {{{types}}}, "
+            f"{line_end}header = {self._files.header}, delim = {quote_text(delimiter)}, columns = {{{types}}}, "
             f"compression = '{like.compression}', hive_partitioning = {bool(keys)}, hive_types_autocast = false, "
             f"quote = '\"', escape = '\"', nullstr = '', allow_quoted_nulls = false, max_line_size = {_LONGEST_LINE})"
         )

@@ -213,8 +213,9 @@ class Request:
         """The families of values that can count, by the roles of their columns."""
         found = {"item": set(Family) - {Family.FLOAT, Family.OTHER}}
         found |= {role: {each for each in Family if can_match(of.family, each)} for role, of in self.public.items()}
-        found |= {} if self.time is None else {"moment": set(MOMENTS)}
-        return found | ({} if self.weight is None else {"weight": {Family.TEXT, *NUMBERS}})
+        # Bytes are read as the text that they are.
+        found |= {} if self.time is None else {"moment": {*MOMENTS, Family.BYTES}}
+        return found | ({} if self.weight is None else {"weight": {Family.TEXT, Family.BYTES, *NUMBERS}})
 
     @property
     def cell(self) -> tuple[str, ...]:

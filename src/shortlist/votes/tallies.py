@@ -45,6 +45,7 @@ from shortlist.votes.source import (
     read_request,
 )
 from shortlist.votes.times import MOMENTS
+from shortlist.votes.values import Family
 
 _ACCEPTED = (
     "a pandas, Polars, PyArrow, DuckDB, PySpark or Ibis table, a dict of columns, paths of files, "
@@ -107,7 +108,8 @@ class Plan:
         """
         if self.request.time is not None and "moment" not in self.described.columns:
             return "values of any type"
-        return " and ".join(sorted(set(MOMENTS).intersection(self.described.list_families("moment")))) or None
+        read = {Family.TEXT if each == Family.BYTES else each for each in self.described.list_families("moment")}
+        return " and ".join(sorted(set(MOMENTS) & read)) or None
 
     @strip_context
     def count(self) -> Tally:

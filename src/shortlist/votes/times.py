@@ -2,7 +2,7 @@
 
 Dates and timestamps without a zone are local as they are. Timestamps with a zone are instants. A text is a moment if it
 is written as in ISO 8601: 2026-08-31, 2026-08-31 23:59 or 2026-08-31T23:59:59.5, and an instant if Z or +00:00 follows.
-Whatever else a value is, it is in no period, and its vote is ignored.
+Bytes are read as the text that they are. Whatever else a value is, it is in no period, and its vote is ignored.
 
 Texts are compared as texts, so that no engine has to read them: `DAY_TEXT` and `INSTANT_TEXT` are patterns that the
 regular expressions of all engines read alike, and among texts of one pattern the order of bytes is that of time.
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from shortlist.periods import DAY, END_SECOND, Span
-from shortlist.votes.values import Family, classify
+from shortlist.votes.values import Family, classify, read_bytes
 
 MOMENTS = (Family.DATE, Family.NAIVE, Family.AWARE, Family.TEXT)
 _DAY = "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
@@ -51,13 +51,13 @@ class MomentLookup:
     def find(self, value: Any) -> int | None:
         """The number of the period of a value, None where it is in none."""
         try:
-            if isinstance(value, str):
-                return self._find_text(value)
             if isinstance(value, np.datetime64):
                 return self._span.wall.find(int(value.astype("datetime64[s]").astype(np.int64)))
             if getattr(value, "nanosecond", 0):  # pandas
                 value = value.replace(nanosecond=0)
-            family, key = classify(value)
+            family, key = read_bytes(*classify(value))
+            if family == Family.TEXT:
+                return self._find_text(key)
             if family == Family.DATE:
                 return self._span.wall.find((key.toordinal() - _EPOCH.toordinal()) * DAY)
             timeline = {Family.NAIVE: self._span.wall, Family.AWARE: self._span.instants}[family]

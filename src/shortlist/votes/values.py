@@ -157,6 +157,15 @@ def _from_numpy(value: Any) -> Any:
     return value.item()
 
 
+def read_bytes(family: Family, key: Any) -> tuple[Family, Any]:
+    """Read bytes as the text that they are in UTF-8: one value that is bytes makes some writers write all texts so.
+
+    >>> read_bytes(*classify(b"12")), read_bytes(*classify(12))
+    ((<Family.TEXT: 'text'>, '12'), (<Family.INTEGER: 'whole numbers'>, 12))
+    """
+    return (Family.TEXT, key.decode()) if family == Family.BYTES else (family, key)
+
+
 def is_missing(value: Any) -> bool:
     """Whether a value stands for no value: None, NaN, and what pandas writes for them.
 
@@ -201,13 +210,13 @@ text is out of range."""
 def read_weight(value: Any, largest: int) -> int:
     """Read a weight, rounded down and cut at the largest one; 0 if it is negative, or no number.
 
-    Text is read as the nearest float. The SQL of it is `Dialect.write_weight`.
+    Text, also in bytes, is read as the nearest float. The SQL of it is `Dialect.write_weight`.
 
     >>> [read_weight(each, 60) for each in (7.9, "12.5", math.inf, -3, None, "1,5", True, math.nan)]
     [7, 12, 60, 0, 0, 0, 0, 0]
     """
     try:
-        family, key = classify(value)
+        family, key = read_bytes(*classify(value))
         if family == Family.TEXT:
             family, key = Family.FLOAT, float(key) if re.fullmatch(WEIGHT_TEXT, key) else 0
         # In this order: the digits of Decimal("1e999999") would take a minute to write.

@@ -140,6 +140,16 @@ def test_the_first_record_without_a_header_may_hold_anything(first, tmp_path, al
     assert found["a"] in (2, 3)
 
 
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("quoted", ["\r", "\n", "\r\n", '\r,""'])
+def test_the_first_line_end_may_be_one_in_quotes(line_end, quoted, tmp_path, all_items):
+    """DuckDB would take it for that of all lines, and fail."""
+    rows = [f'1,"{quoted}"', "2,a", "3,a", '4,"a']
+    for last in (3, 4):
+        (tmp_path / "votes.csv").write_text("".join(row + line_end for row in rows[:last]), newline="")
+        assert counts(all_items, Files(tmp_path / "votes.csv", header=False), person="1", item="2")["a"] == 2
+
+
 def test_a_header_in_quotes_may_hold_a_line_end(tmp_path, all_items):
     """A header is a record like any other."""
     (tmp_path / "votes.csv").write_text('user,"the\ntrack"\n1,a\n')

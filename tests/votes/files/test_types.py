@@ -88,6 +88,24 @@ def test_one_value_that_is_bytes_makes_bytes_of_a_column(tmp_path, all_items, co
 
 @READ
 @REVERSE
+@pytest.mark.parametrize("column", ["user", "length", "day"])
+def test_one_value_that_is_bytes_changes_no_other_row_of_its_file(tmp_path, all_items, column, read, reverse):
+    """Persons, weights and times are the text that their bytes are, also beside a file of text."""
+    row = {"user": "é", "track": "a", "length": "3", "day": "2026-08-31"}
+    odd = {**row, "user": "z", "track": "b", "length": "1"}
+    pd.DataFrame([row]).to_parquet(tmp_path / "one.parquet")
+    pd.DataFrame([row, {**odd, column: odd[column].encode()}]).to_parquet(tmp_path / "two.parquet")
+    assert parquet.read_schema(tmp_path / "two.parquet").field(column).type == pa.binary()
+    asked = {**ASKED, "domain": ["a", "b"], "weight": "length", "max_weight": 5, "time": "day"}
+    asked["span"] = read_span(time="day", period="2026-W36")
+    for paths, votes in (["two"], 3), (["one", "two"], 5):
+        found = read([str(tmp_path / f"{path}.parquet") for path in paths[:: -1 if reverse else 1]])
+        assert all_items(tally(found, **asked)) == [(votes, "a"), (1, "b")]
+        assert plan_tally(found, **asked).time_kind is None
+
+
+@READ
+@REVERSE
 @pytest.mark.parametrize("column", ["user", "track"])
 def test_a_number_of_more_than_38_digits_may_make_a_type_of_its_own(tmp_path, column, read, reverse):
     """Whether votes can be read does not depend on one number, also where Arrow reads them for their milliseconds."""
