@@ -72,6 +72,7 @@ RAISED = rf"\^(?:{{([^}}]*)}}|\(({NESTED})\)|((?:min|max|[A-Zℓ]′?)\({NESTED}
 BASE = r"(?<![A-Za-z_])([^\W\d_]′?|[∏∫]|max|min|loss|size)"
 LOWERED = rf"{BASE}_(?:{{([^}}]*)}}|(\({NESTED}\)|[^\W_]′?|[∞⊥])(?![A-Za-z0-9_]))"
 FORMULA = re.compile(f"{RAISED}|{LOWERED}")
+WORD_JOINER = "\u2060"
 # Classes that functions return: nobody calls them.
 MADE = {"AuditReport", "Check", "GroupList", "Ledger", "Plan", "Prepared", "Release", "ReleaseFamily", "Selector"}
 PROOFS = {path.name: path for path in (ROOT / "src").rglob("*.proof.md")}
@@ -132,20 +133,23 @@ def split_formulas(text: str) -> Iterator[nodes.Node]:
     end = 0
     for found in FORMULA.finditer(text):
         *raised, base, inner, outer = found.groups()
-        yield nodes.Text(text[end : found.start()] + (base or ""))
+        # A line must not break between a base and what is raised or lowered behind it.
+        yield nodes.Text(text[end : found.start()] + (base or "") + WORD_JOINER)
         kind, part = (nodes.subscript, inner or outer) if base else (nodes.superscript, next(filter(None, raised)))
         yield kind("", "", *split_formulas(part))
         end = found.end()
     yield nodes.Text(text[end:])
 
 
-def keep_options_whole(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: object) -> None:
-    """Mark options such as --output in commands and in text. A browser would break their line after a hyphen."""
+def choose_breaks(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: object) -> None:
+    """Say where a browser may break a line: never after a hyphen of an option, and in tables after an underscore."""
     parts = (r'(?<=<div class="highlight"><pre>).*?(?=</pre>)', r'(?<=<span class="pre">).*?(?=</span>)')
     shell = "|".join([*parts, "(?<=</table><pre>).*?(?=</pre>)"])
     options = partial(re.sub, r"(?<![\w\-<])--?[a-z][\w\-]*", r'<span class="option">\g<0></span>')
     if "body" in context:
-        context["body"] = re.sub(shell, lambda found: options(found[0]), context["body"], flags=re.DOTALL)
+        body = re.sub(shell, lambda found: options(found[0]), context["body"], flags=re.DOTALL)
+        names = partial(re.sub, r"(?<=[a-z])_(?=[a-z][^<>]*</span></code>)", "_<wbr>")
+        context["body"] = re.sub(r"<td.*?</td>", lambda found: names(found[0]), body, flags=re.DOTALL)
 
 
 def describe_commands(command: Any, path: str, parent: Any = None) -> Iterator[str]:
@@ -237,5 +241,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("autodoc-process-signature", write_signature)
     app.connect("doctree-read", mark_cells)
     app.connect("doctree-read", set_formulas)
-    app.connect("html-page-context", keep_options_whole)
+    app.connect("html-page-context", choose_breaks)
     return {"parallel_read_safe": True}
