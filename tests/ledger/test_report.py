@@ -200,7 +200,7 @@ def test_a_budget_for_each_week_is_not_called_one_for_all(tmp_path):
         text = read(write_report(ledger, {}))
         assert f"{words} together, also later ones." in text
         assert ("Each week has ε 1." in text) is (total is not None)
-        assert "The 3 so far, for a person with votes in all of them." in text
+        assert "The 3 releases so far, for a person with votes in all of them." in text
         # One release, the year, the largest week, and as many weeks as a year can have.
         assert "Top 10 tracks … 10 joint 2 ε 0.5 ε 1 ε 0.5 ε 26.5" in text
         assert "All lists together 3 ε 1.25 ε 0.75 ε 39.75" in text

@@ -25,7 +25,7 @@ from shortlist.ledger.statement import Bar, Statement, add_at, write_pair
 from shortlist.mechanisms import MECHANISMS
 from shortlist.periods import Every
 from shortlist.privacy import Guarantee, Neighbours
-from shortlist.privacy.numbers import write_digits
+from shortlist.privacy.numbers import write_count, write_digits
 from shortlist.release import read_clock, read_text
 from shortlist.safe_text import escape
 from shortlist.terms import check_text
@@ -143,7 +143,7 @@ def _list_promises(statement: Statement) -> Iterator[tuple[str, str]]:
         yield f"Each {ledger.calendar.every} has {_write_numbers(each)}", each.in_words
     if so_far is not None:
         whom, words = statement.explain_so_far(so_far)
-        yield f"The {len(statement.charges):,} so far{',' * bool(whom)}{_show(whom)}", words
+        yield f"The {write_count(len(statement.charges), 'releases')} so far{',' * bool(whom)}{_show(whom)}", words
 
 
 def _write_chart(bars: Sequence[Bar], title: str) -> str:
