@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -234,7 +233,7 @@ def _say_together(ledger: shortlist.Ledger, guarantee: shortlist.Guarantee, time
         raise ParameterError(f"`times` must be at most {_MOST_TIMES}", f"not {times}")
     whole = ledger.whole
     if whole is not None and ledger.calendar is not None and covered:  # one release in each of as many periods
-        covered = whole.afford(ledger.spent, replace(guarantee, unit=whole.guarantee.unit))
+        covered = whole.afford(ledger.spent, whole.restate(guarantee))
     together = add_at([guarantee] * times, (whole or ledger.budget).guarantee.delta)
     print_lines(f"{times:,} of these{' together' * (times > 1)}: {write_pair(together)}. {together.in_words}")
     if whole is None:

@@ -115,7 +115,7 @@ def _describe(error: Exception) -> tuple[str, int]:
 
 def _describe_charge(account: Any, number: int) -> str:
     """Say what a run that failed after its charge has spent."""
-    if account.stored is not None:
+    if account.stored:
         return f"Charge {number:,} is spent, and the ledger has its release: another run with the same key is free."
     return f"The release was charged before: charge {number:,} is spent, and another run is charged again."
 

@@ -8,7 +8,7 @@ Proof  budget.proof.md. Sums are exact rationals. The only rounded number is the
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -120,6 +120,10 @@ class Budget:
                 )
         if not guarantee.epsilon or guarantee.rho == 0:
             raise ParameterError("`epsilon` must be above 0 to be charged")
+
+    def restate(self, guarantee: Guarantee) -> Guarantee:
+        """State a guarantee for the unit of this budget. Whether it implies that, the caller knows."""
+        return replace(guarantee, unit=self.guarantee.unit)
 
     def afford(self, spent: Amount, guarantee: Guarantee) -> int:
         """Count how many more releases with this guarantee are covered."""

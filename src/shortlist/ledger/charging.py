@@ -12,7 +12,7 @@ import pwd
 import socket
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from functools import partial
 from pathlib import Path
@@ -222,7 +222,7 @@ class Ledger:
     def afford(self, release: Mechanism | Guarantee, period: str | date | None = None) -> int:
         """Count how many more releases like this one are covered: in a period, or in one without charges."""
         stated = self._restate(release)
-        return min(each.budget.afford(each.spent, each.restate(stated)) for each in self._list_budgets(period))
+        return min(each.budget.afford(each.spent, each.budget.restate(stated)) for each in self._list_budgets(period))
 
     def check(self, release: Mechanism | Guarantee, period: str | date | None = None) -> None:
         """Refuse a release that is not covered: in a period, or in one without charges. Nothing is charged."""
@@ -449,14 +449,10 @@ class _Spending(NamedTuple):
     budget: Budget
     spent: Amount
 
-    def restate(self, guarantee: Guarantee) -> Guarantee:
-        """State the guarantee of a release for the unit of this budget."""
-        return replace(guarantee, unit=self.budget.guarantee.unit)
-
 
 def _check_budgets(budgets: Iterable[_Spending], guarantee: Guarantee, *, before: str = "") -> None:
     for each in budgets:
-        needed = each.restate(guarantee)
+        needed = each.budget.restate(guarantee)
         if not each.budget.afford(each.spent, needed):
             raise each.budget.refuse(each.spent, needed, each.name, before=before)
 
@@ -476,8 +472,10 @@ class Account:
     once: Once | None = None
     id: str = field(default_factory=draw_identifier)
     made: datetime = field(default_factory=read_clock)
-    stored: Any = field(default=None, init=False)
-    """The release that the ledger keeps for the key, so that another run with it is free."""
+    recalled: Any = field(default=None, init=False)
+    """The release of another run that the ledger has for the key. It is handed out in place of a new one."""
+    stored: bool = field(default=False, init=False)
+    """Whether the ledger has the release for the key, so that another run with it is free."""
     _charge: Charge | None = field(default=None, init=False)
 
     @classmethod
@@ -517,7 +515,7 @@ class Account:
         if account.ledger is None:
             refuse_given({"once": key}, "`ledger`, which keeps the release")
         else:
-            account.stored = account.ledger.recall(key)
+            account.recalled = account.ledger.recall(key)
         return account
 
     @property
@@ -525,13 +523,8 @@ class Account:
         """The number of the charge, once it is made."""
         return None if self._charge is None else self._charge.number
 
-    @property
-    def recalled(self) -> Any:
-        """The release of another run that the ledger has for the key. It is handed out in place of a new one."""
-        return None if self.stored is None or self.stored.charge == self.number else self.stored
-
     def charge(self, time_kind: str | None = None) -> None:
-        """Charge the release, unless it was made before."""
+        """Charge the release, unless another run made it meanwhile."""
         if self.ledger is None:
             return
         try:
@@ -548,7 +541,7 @@ class Account:
                 time_kind=time_kind,
             )
         except ReleasedBeforeError:
-            self.stored = self.ledger.recall(self.once)
+            self.recalled = self.ledger.recall(self.once)
 
     def find_charge(self) -> int | None:
         """Find the number of the charge in the ledger, also if the run was interrupted while it was charged."""
@@ -571,8 +564,9 @@ class Account:
         if self.ledger is None or self._charge is None:
             return release
         if self.once is not None:
-            self.stored = self.ledger.finish(self._charge, release, self.once)
-            return self.stored
+            first = self.ledger.finish(self._charge, release, self.once)
+            self.stored, self.recalled = True, None if first is release else first
+            return first
         try:
             self.ledger.finish(self._charge, release)
         except Exception as error:
