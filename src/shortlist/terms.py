@@ -219,7 +219,8 @@ class Terms:
             return None if value is None else read_epsilon(value, name=name) / parts
 
         spent_on_assessment = share(assess, "assess")
-        counted = {"epsilon": share(counts_epsilon, "counts_epsilon"), "delta": counts_delta, "others": others or None}
+        counted: dict[str, Any] = {"epsilon": share(counts_epsilon, "counts_epsilon"), "delta": counts_delta}
+        counted["others"] = None if others is False else others
         if counts_rho is not None:
             counted["rho"] = read_positive(counts_rho, name="counts_rho") / times**2
         parameters |= {"k": k, "epsilon": share(epsilon, "epsilon"), "rho": share(rho, "rho", times**2)}

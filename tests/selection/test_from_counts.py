@@ -53,6 +53,15 @@ def test_a_selector_may_be_sent_to_another_process(mechanism):
     assert sent.draw(SeededBits(7)) == selector.draw(SeededBits(7))
 
 
+def test_others_are_asked_for_by_true_or_false():
+    """What is only empty or zero is refused, too."""
+    asked = {"k": 1, "epsilon": 1, "counts_epsilon": 1}
+    for wrong in (0, "", "no", []):
+        with pytest.raises(ParameterError, match="others must be True or False, not "):
+            prepare({"a": 9, "b": 1}, **asked, others=wrong)
+    assert prepare({"a": 9, "b": 1}, **asked, others=False).release().counts.others is None
+
+
 def test_counts_of_observed_items_are_remarked_on():
     """`value_counts` of pandas lists only items with a vote, so the list of items depends on single persons."""
     votes = pd.Series(["a", "a", "b"])

@@ -148,7 +148,7 @@ class Choice(StrEnum):
         """Read a value by its name. The parameter is called like the class, unless it has a `name`."""
         try:
             return cls(value)
-        except ValueError:
+        except (ValueError, TypeError):  # a series cannot be compared with a text
             names = join_words([repr(str(each)) for each in cls], "or")
             raise ParameterError(f"`{name or cls.__name__.lower()}` must be {names}", f"not {quote(value)}") from None
 
