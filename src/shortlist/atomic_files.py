@@ -12,30 +12,30 @@ from shortlist.errors import OutputError
 from shortlist.exact.bits import SystemBits
 
 
-def check_target(path: str | os.PathLike[str], *, force: bool = False) -> Path:
-    """Refuse a path where a file cannot be written. Call it before the work starts.
+def check_target(path: str | os.PathLike[str], *, force: bool = False, what: str = "the output") -> Path:
+    """Refuse a path where a file cannot be written, which errors call `what`. Call it before the work starts.
 
     >>> check_target("no/such/folder/top10.json")
     Traceback (most recent call last):
     shortlist.errors.OutputError: the output must be in a folder that exists; 'no/such/folder' does not exist.
     """
     if not isinstance(path, str | os.PathLike):
-        raise OutputError("the output must be a path, as text or a Path", f"not {type(path).__name__}")
+        raise OutputError(f"{what} must be a path, as text or a Path", f"not {type(path).__name__}")
     target = Path(path)
     folder, written = repr(str(target.parent)), repr(str(target))
     # Unlike methods of Path, these functions answer for a name that is too long.
     if not os.path.isdir(target.parent):
-        raise OutputError("the output must be in a folder that exists", f"{folder} does not exist")
+        raise OutputError(f"{what} must be in a folder that exists", f"{folder} does not exist")
     if os.path.isdir(target):
-        raise OutputError("the output must be a file", f"{written} is a folder")
+        raise OutputError(f"{what} must be a file", f"{written} is a folder")
     if not os.access(target.parent, os.W_OK | os.X_OK):
-        raise OutputError("the output must be in a folder that can be written", f"{folder} cannot be written")
+        raise OutputError(f"{what} must be in a folder that can be written", f"{folder} cannot be written")
     try:
         os.lstat(target)
     except FileNotFoundError:
         return target
     except OSError as error:  # a name that is too long
-        raise _describe_failure(target, error) from None
+        raise _describe_failure(target, error, what) from None
     if not force:
         raise _describe_existing_file(target)
     return target
@@ -104,8 +104,8 @@ def _sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
-def _describe_failure(target: Path, error: OSError) -> OutputError:
-    return OutputError(f"the output {str(target)!r} must be writable", f"{error.strerror or type(error).__name__}")
+def _describe_failure(target: Path, error: OSError, what: str = "the output") -> OutputError:
+    return OutputError(f"{what} {str(target)!r} must be writable", f"{error.strerror or type(error).__name__}")
 
 
 def _describe_existing_file(target: Path) -> OutputError:

@@ -479,6 +479,8 @@ def test_a_copy_is_noticed_by_its_records(place):
 def test_no_ledger_is_made_beside_a_stray_journal(tmp_path):
     """SQLite would take the journal for that of the new file, and could undo charges with it."""
     (tmp_path / "budget.db-journal").write_bytes(b"left over")
-    with pytest.raises(OutputError, match="exists"):
+    with pytest.raises(OutputError, match=r"no journal of another one beside it; .*\nHint: .* choose another name"):
         Ledger.create(tmp_path / "budget.db", epsilon=1)
     assert [each.name for each in tmp_path.iterdir()] == ["budget.db-journal"]
+    with pytest.raises(OutputError, match="the ledger must be in a folder that exists"):
+        Ledger.create(tmp_path / "nowhere" / "budget.db", epsilon=1)

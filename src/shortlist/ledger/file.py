@@ -118,7 +118,14 @@ class File:
                 hint="a budget cannot start again; `shortlist ledger show` shows what is left of it",
             )
         # SQLite writes it during each charge, and would take a stray one for its own.
-        check_target(f"{self.path}-journal")
+        journal = f"{self.path}-journal"
+        if os.path.lexists(journal):
+            raise OutputError(
+                "the ledger must have no journal of another one beside it",
+                f"{hide_secrets(journal)!r} exists",
+                hint="it is left over from a ledger that was there: choose another name",
+            )
+        check_target(journal, what="the ledger")
         import sqlite3  # loads a library that a list without a ledger does not need
 
         with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
