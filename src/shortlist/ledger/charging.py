@@ -525,8 +525,7 @@ class Account:
 
     def charge(self, time_kind: str | None = None) -> None:
         """Charge the release, unless another run made it meanwhile."""
-        if self.ledger is None:
-            return
+        assert self.ledger is not None
         try:
             self._charge = self.ledger.charge(
                 self.terms.mechanism,

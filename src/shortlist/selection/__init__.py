@@ -273,7 +273,8 @@ def select(
         account.terms = read_terms(groups=plan.request.count_lists(len(plan.groups)))
         _check_sizes(account.terms.mechanism, plan)
     # All that names and types tell is checked. From here on votes are read, and a failure is paid for.
-    account.charge(plan.time_kind)
+    if account.ledger is not None:
+        account.charge(plan.time_kind)
     if account.recalled is not None:
         return cast("Release | ReleaseFamily", account.recalled)
     names, drawn = _draw_from_votes(account, plan, report)
@@ -449,11 +450,10 @@ class Selector(Generic[Items]):
         from shortlist.ledger.charging import Account
 
         account = Account.open(self._terms, ledger=ledger, once=once, note=note, bits=bits, period=period, days=period)
-        if account.recalled is None:
-            if account.ledger is not None:
-                from shortlist.record import check_items
+        if account.ledger is not None and account.recalled is None:
+            from shortlist.record import check_items
 
-                check_items(self._labels or ())
+            check_items(self._labels or ())
             account.charge()
         if account.recalled is not None:
             return cast("Release", account.recalled)
