@@ -174,7 +174,7 @@ def _describe_days(release: Publication) -> Iterator[str]:
     period = "" if release.period is None else f" ({release.period})"
     yield f"Votes {span.in_words}{zone}{period} are counted."
     if span.per is not None:
-        whole, n = unit.removesuffix(f"-{span.per}"), span.units[-1] + 1
+        whole, n = span.per.find_whole(unit), span.units[-1] + 1
         yield (
             f"A {unit} is the votes of one {whole} in one {span.per}. A {whole} with votes in {n:,} "
             f"{span.per}{'s' * (n > 1)} has {n:,} of them: the guarantee holds for each, and for the whole {whole} "

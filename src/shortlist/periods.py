@@ -58,6 +58,18 @@ class Every(Choice):
         """The days of the longest period of this kind."""
         return _DAYS[self]
 
+    def name_unit(self, unit: str) -> str:
+        """Name the votes of one unit, such as a person, in one period of this kind."""
+        return f"{unit}-{self}"
+
+    def find_whole(self, unit: str) -> str:
+        """Find the whole unit of one in a period of this kind.
+
+        >>> Every.WEEK.name_unit("person"), Every.WEEK.find_whole("person-week")
+        ('person-week', 'person')
+        """
+        return unit.removesuffix(f"-{self}")
+
     def makes_up(self, other: Every) -> bool:
         """Whether every period of another kind is a union of periods of this kind. Weeks cross months and years."""
         if Every.WEEK in (self, other):
@@ -317,7 +329,7 @@ def name_unit(unit: str, span: Span | None, *, persons_counted: bool) -> str:
     if per is None:
         return unit
     check_unit(unit)
-    return f"{unit}-{per}"
+    return per.name_unit(unit)
 
 
 def is_of_period(unit: object) -> bool:

@@ -340,7 +340,8 @@ def _has_right_span(release: Publication, span: Span) -> bool:
     if release.period is not None:
         period = Period.read(release.period)
         _check((period.first, period.last, str(period)) == (span.since, span.until, release.period))
-    _check(span.per is None or release.guarantee.unit.endswith(f"-{span.per}"))
+    unit = release.guarantee.unit
+    _check(span.per is None or span.per.find_whole(unit) != unit)
     if span.every is None:
         return True
     groups: list[tuple[Any, ...]] = [each.group for each in release.lists]

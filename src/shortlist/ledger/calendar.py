@@ -27,8 +27,8 @@ class Calendar:
     """The kind of the periods that have a budget each, the zone in which they begin, and the total over all of them.
 
     >>> calendar = Calendar(every=Every.WEEK, time_zone="Europe/Berlin")
-    >>> str(calendar.read("2026-11-11")), calendar.name_unit("person")
-    ('2026-W46', 'person-week')
+    >>> str(calendar.read("2026-11-11"))
+    '2026-W46'
     """
 
     every: Every
@@ -50,17 +50,13 @@ class Calendar:
         read_zone(zone)
         return cls(every=Every.read(per, name="per"), time_zone=zone, total=total)
 
-    def name_unit(self, unit: str) -> str:
-        """Name whom the budget of a period protects."""
-        return f"{unit}-{self.every}"
-
     def restate(self, guarantee: Guarantee, unit: str) -> Guarantee:
         """State the guarantee of a release of one period for the unit of its budget: a person in that period.
 
         The release reads votes of that period only. So what it promises to a whole person, it promises to the person
         in the period, and the other way round.
         """
-        return replace(guarantee, unit=unit) if self.name_unit(guarantee.unit) == unit else guarantee
+        return replace(guarantee, unit=unit) if self.every.name_unit(guarantee.unit) == unit else guarantee
 
     def read(self, period: object) -> Period:
         """Read a period of the ledger, or a shorter one inside of it."""

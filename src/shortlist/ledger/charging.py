@@ -142,7 +142,7 @@ class Ledger:
             allowed = delta if total_delta is None else total_delta
             total = plan(epsilon=total_epsilon, delta=allowed, unit=unit, prefix="total_")
         calendar = Calendar.plan(per=per, time_zone=time_zone, total=total, total_delta=total_delta)
-        budget = plan(epsilon=epsilon, delta=delta, unit=unit if calendar is None else calendar.name_unit(unit))
+        budget = plan(epsilon=epsilon, delta=delta, unit=unit if calendar is None else calendar.every.name_unit(unit))
         if total is not None and total.guarantee.epsilon < budget.guarantee.epsilon:
             raise ParameterError("`total_epsilon` must be at least `epsilon`, which is for one period")
         row: Row = {

@@ -87,7 +87,7 @@ class Statement:
         if not self.charges:
             return None
         (promised, _), calendar = self.promise, self.ledger.calendar
-        unit = promised.unit if calendar is None else promised.unit.removesuffix(f"-{calendar.every}")
+        unit = promised.unit if calendar is None else calendar.every.find_whole(promised.unit)
         return add_at([replace(each.guarantee, unit=unit) for each in self.charges], promised.delta)
 
     def draw(self) -> list[Bar]:
