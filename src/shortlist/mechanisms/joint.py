@@ -317,9 +317,9 @@ class FlipDraws(Prepared):
         return lists.number(0, loss)
 
 
-_CACHED = 1 << 15
-"""A matrix with this many entries fits into the processor's cache. With larger ones, 1,000 items take up to 3.9 times
-as long."""
+_CACHED, _FEWEST_PLACES = 1 << 13, 32
+"""So many numbers are multiplied at once, but those of 32 places at least. A matrix of all takes up to 3.9 times as
+long for 1,000 items, and 1.4 times for 100: its memory is taken from the system, and given back, for each list."""
 
 
 class Lists:
@@ -408,7 +408,7 @@ class Lists:
         # At all other places, only one item is left for each of these losses.
         earlier = np.arange(self.k, dtype=np.float64)
         free = np.flatnonzero(self._look_up(slice(None), losses[-1:])[:, 0] > earlier + 1)
-        rows, safe = max(1, _CACHED // len(losses)), 1000 // self.profile.d.bit_length()
+        rows, safe = max(_FEWEST_PLACES, _CACHED // len(losses)), 1000 // self.profile.d.bit_length()
         for start in range(0, len(free), rows):
             places = free[start : start + rows]
             factors = self._look_up(places, losses)
