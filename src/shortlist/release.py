@@ -34,6 +34,7 @@ from shortlist.privacy.numbers import write_count
 from shortlist.safe_text import escape, escape_surrogates
 from shortlist.terms import TOO_FEW_PEOPLE
 from shortlist.version import __version__
+from shortlist.votes.failures import hide_secrets
 from shortlist.votes.libraries import import_optional
 
 PathLike = str | os.PathLike[str]
@@ -494,7 +495,7 @@ def _read_parquet_record(path: PathLike) -> str:
     name, parquet = _name_source(path), import_optional("pyarrow.parquet", purpose="a Parquet file")
     try:
         found = (parquet.read_schema(path).metadata or {}).get(METADATA.encode())
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, ImportError):
         raise DataError(f"{name} must be a Parquet file that can be read") from None
     if found is None:
         raise DataError(f"{name} must hold the record of a release", "its metadata has none")
@@ -504,4 +505,4 @@ def _read_parquet_record(path: PathLike) -> str:
 def _name_source(path: PathLike) -> str:
     """Name a file in an error. A text longer than any file name is probably a record, which errors do not repeat."""
     text = str(path)
-    return repr(text) if len(text) <= _LONGEST_NAME else "of that name"
+    return repr(hide_secrets(text)) if len(text) <= _LONGEST_NAME else "of that name"

@@ -200,6 +200,8 @@ def test_errors_show_no_password(place, postgres):
         place.beside().address,
         "host=localhost user=bob password=hunter2",
         Path("postgresql://bob:hunter2@localhost/plays"),
+        "mysql://bob:hunter2@localhost/plays",
+        Path("https://bob:hunter2@localhost/budget.db"),
     ):
         for call in (Ledger.open, lambda address: select(VOTES, **ASKED, ledger=address)):
             with pytest.raises((LedgerError, ParameterError)) as caught:

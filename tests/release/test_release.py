@@ -242,6 +242,11 @@ def test_parquet_gives_back_what_was_written(tmp_path):
     pq.write_table(release.to_arrow().replace_schema_metadata(None), tmp_path / "bare.parquet")
     with pytest.raises(DataError, match="its metadata has none"):
         Release.from_parquet(tmp_path / "bare.parquet")
+    for read in (Release.from_json, Release.from_parquet):
+        for scheme in ("http", "hf", "s3x"):
+            with pytest.raises(DataError) as caught:
+                read(f"{scheme}://bob:hunter2@localhost:1/top.parquet")
+            assert "hunter2" not in str(caught.value)
 
 
 def test_explains_itself_to_readers():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import pwd
+import re
 import socket
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -55,6 +56,8 @@ _Result = TypeVar("_Result")
 
 _TIMEOUT = 30.0
 _LONGEST_TIMEOUT = 10**6
+_OTHER_ADDRESS = re.compile(r"[A-Za-z][\w+.-]+:/")
+"""How an address begins. It may hold a password, which the error about a missing file would show."""
 _PAUSE = 0.2
 """The seconds between two attempts to reach a server."""
 
@@ -608,6 +611,12 @@ def _locate(place: PathLike, timeout: float) -> Store:
         if not isinstance(place, str):  # a path has lost slashes of the address
             raise ParameterError("`ledger` must be a text if it is an address", f"not {type(place).__name__}")
         return server.Server.locate(place, float(timeout))
+    if _OTHER_ADDRESS.match(os.fsdecode(place)):
+        raise ParameterError(
+            "`ledger` must be the path of a file, or an address of PostgreSQL",
+            "not another address",
+            hint="an address looks like this: postgresql://user@host/database?schema=budget_eu",
+        )
     return File.locate(place, float(timeout))
 
 
