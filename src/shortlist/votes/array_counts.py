@@ -19,7 +19,7 @@ _KINDS = "`counts` must be a mapping, a Series, or a list or array of numbers"
 _LONGEST = 400
 """A decimal with more digits is not made a whole number: those of Decimal("1e999999") take a minute to write."""
 _COLUMNS = 1 << 11  # a longer array shows only its upper levels, for k up to here
-_SHORT = 1 << 12  # so many counts are sorted in a moment
+_SHORT = 1 << 13  # so many counts are sorted in a moment
 _CHUNK = 1 << 15  # below 2^16, the range of a tally
 _LEVELS = 1 << 12
 """How many levels are tallied. The tallies of a chunk then take a quarter of a byte for each of its counts."""
