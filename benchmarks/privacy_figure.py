@@ -38,7 +38,7 @@ def main() -> None:
     chances.set(title="how likely each list of two items is", ylabel="probability")
     chances.legend()
     ratios.plot(places, [laws[0][each] / laws[1][each] for each in lists], "o", color="black")
-    for border, label in ((e, "e^ε = 2.72"), (1 / e, "e^−ε = 0.37")):
+    for border, label in ((e, r"$e^{\varepsilon}$ = 2.72"), (1 / e, r"$e^{-\varepsilon}$ = 0.37")):
         ratios.axhline(border, color="firebrick", linestyle="--")
         ratios.annotate(label, (len(lists) - 1, border), ha="right", va="bottom", color="firebrick")
     ratios.set(title="with Ann / without Ann, at ε = 1", yscale="log", ylim=(0.25, 4.5))

@@ -60,7 +60,7 @@ _TIME = under(
     PRIVACY,
     per=(
         "<day|week|month|quarter|year> | With --every: protect one person in one period, such as week, not the "
-        "whole person. Limits are for that, too."
+        "whole person. The limits are then for one period."
     ),
 )
 
