@@ -77,7 +77,8 @@ def test_every_kind_of_release_states_the_cap(options):
     assert release.guarantee.epsilon == 4 + bought or "counts_rho" in options
     assert Publication.from_json(release.to_json()) == release
     for text in (str(release), release.explain()):
-        assert re.search(r"The limit on items was chosen so that about \d+ % of persons have no more", text)
+        chosen = f"The limit of {parameters['votes_per_person']:,} was chosen with differential privacy"
+        assert re.search(chosen + r", so that about \d+ % of persons stay within it", text)
     record = release.to_dict()
     if isinstance(release, Release):
         jsonschema.validate(record, SCHEMA)
