@@ -76,6 +76,23 @@ class _JsonFiles(OpenedFiles):
         return not self._tolerant
 
     def _describe(self, parts: list[Part]) -> list[Part]:
+        if not self._names_inside:
+            chosen = self._choose(NO_HEADER)
+        else:
+            self._refuse_arrays(parts)
+            found: dict[str, None] = {}
+            for group in self._group(parts):
+                names = self._connection.sql(f"SELECT * FROM {_read_json(group)}, union_by_name = true) LIMIT 0")
+                found.update(dict.fromkeys(names.columns))
+            chosen = self._choose(Header(columns=list(found), origin=Origin.KEYS))
+        return [replace(part, chosen=chosen) for part in parts]
+
+    def _make(self) -> list[Any]:
+        if not self._names_inside:  # the first line is a vote, so it is read after the charge
+            self._refuse_arrays(part for part in self._parts if part.path not in self._copies)
+        return super()._make()
+
+    def _refuse_arrays(self, parts: Iterable[Part]) -> None:
         for part in parts:
             start = ""
             if part.place.kind is not Kind.REMOTE:
@@ -87,15 +104,6 @@ class _JsonFiles(OpenedFiles):
                     f"{part.place.label!r} holds an array",
                     hint="write it line by line: jq -c '.[]', or in pandas to_json(orient='records', lines=True)",
                 )
-        if not self._names_inside:
-            chosen = self._choose(NO_HEADER)
-        else:
-            found: dict[str, None] = {}
-            for group in self._group(parts):
-                names = self._connection.sql(f"SELECT * FROM {_read_json(group)}, union_by_name = true) LIMIT 0")
-                found.update(dict.fromkeys(names.columns))
-            chosen = self._choose(Header(columns=list(found), origin=Origin.KEYS))
-        return [replace(part, chosen=chosen) for part in parts]
 
     def _write_query(self, like: Part, parts: Sequence[Part]) -> str:
         declared = [each for each in like.chosen.values() if each not in like.place.keys]
@@ -171,7 +179,9 @@ class _CsvFiles(OpenedFiles):
         """
         if not self._files.header:
             delimiter = self._files.delimiter or ("\t" if part.place.suffixes[0] == ".tsv" else ",")
-            fields = self._read_first_record(part, delimiter)
+            fields: tuple[str, ...] = ()
+            with suppress(*([DataError] if self._tolerant else [])):  # of a vote, it is said after the charge
+                fields = self._read_first_record(part, delimiter)
             return delimiter, tuple(str(position) for position in range(1, len(fields) + 1))
         candidates = [(each, self._read_first_record(part, each)) for each in self._files.delimiter or _DELIMITERS]
         if not any(any(name.strip() for name in names) for _, names in candidates):

@@ -186,12 +186,26 @@ def as_bad_relation(folder):
     return duckdb.connect().sql("SELECT CAST(u AS BIGINT) AS user, 'a' AS track FROM (VALUES ('1'), ('x')) AS t (u)")
 
 
-@pytest.mark.parametrize("make", [as_cut_zst, as_bad_parquet, as_uneven_dict, as_bad_relation])
+def as_array_of_json(folder):
+    (folder / "votes.jsonl").write_text('[{"user": 1, "track": "a"}]\n{"user": 2, "track": "b"}\n')
+    return folder / "votes.jsonl"
+
+
+def as_packed_first_record(folder):
+    (folder / "votes.csv").write_text("BZh91AY&SY,a\n2,a\n")
+    return Files(folder / "votes.csv", header=False)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [as_cut_zst, as_bad_parquet, as_uneven_dict, as_bad_relation, as_array_of_json, as_packed_first_record],
+)
 def test_a_failure_on_a_row_is_paid_for(make, tmp_path):
     """What depends on a row is never told for free."""
     ledger = Ledger.create(tmp_path / "budget.db", epsilon=9)
+    names = {"person": "1", "item": "2"} if make is as_packed_first_record else {"person": "user"}
     with pytest.raises(ShortlistError):
-        select(make(tmp_path), **TERMS, person="user", ledger=ledger)
+        select(make(tmp_path), **{**TERMS, **names}, ledger=ledger)
     assert len(ledger.charges) == 1
 
 
