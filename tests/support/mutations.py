@@ -60,6 +60,7 @@ MUTATIONS = (
     Mutation("find_weakest", "swap", "test_the_charge_is_the_largest_over_all_caps[add-remove-given0]", at=2),
     # Families of lists.
     Mutation("Mechanism.list_epsilon", "drop right", "test_a_list_of_a_family_is_that_of_a_single_list"),
+    Mutation("Mechanism.rate", "drop right", "test_a_list_of_a_family_is_that_of_a_single_list", at=1),
     Mutation("Mechanism.lists_changed", "drop right", "test_half_of_delta_is_needed_even_for_one_group"),
     Mutation("Mechanism.rounds", "drop left", "test_rounds_of_a_family_are_calibrated_together"),
     Mutation("LimitedDomain._stop_weight", "drop left", "test_labels_of_all_groups_are_few", at=1),
@@ -105,6 +106,7 @@ MUTATIONS = (
         "Lists.number", "drop right", "TestJoint::test_law_is_the_stated_one_on_every_small_histogram[add-remove]"
     ),
     Mutation("Lists.count_blocks", "change sign", "TestJoint::test_sampling_follows_the_law_and_no_other", at=2),
+    Mutation("BlockMixture._tabulate", "change sign", "test_subset:test_borders_are_within_their_bound", at=0),
     Mutation(
         "MarginDraws.enclose_chance", "drop left", "TestMarginJoint::test_sampling_follows_the_law_and_no_other", at=4
     ),
