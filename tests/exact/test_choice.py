@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from flint import arb, ctx
 from laws import p_value
+from mixtures import bound_doubt
 
 from shortlist.exact.balls import enclose_exp_minus, enclose_shortfall, round_to_float
 from shortlist.exact.choice import Table, choose_by_loss, enclose_sum, quantile
@@ -98,14 +99,14 @@ def test_many_cells_are_summed_within_the_slack():
     assert (np.diff(table._borders) >= 0).all()
     exact = np.cumsum(weights.astype(np.longdouble))
     assert np.abs(table._borders[1:] / exact - 1).max() < table.slack / 4
-    assert table.escalation_bound < 1e-4
+    assert bound_doubt(table) < 1e-4
 
 
 def test_omitted_weight_widens_the_slack():
     """What a table leaves out counts as doubt about every border."""
     tables = [Table(np.ones(10), error=1e-15, omitted=omitted) for omitted in (0.0, 1e-6)]
     assert tables[1].slack >= 1e-7 > tables[0].slack
-    assert tables[1].escalation_bound > tables[0].escalation_bound
+    assert bound_doubt(tables[1]) > bound_doubt(tables[0])
 
 
 def test_the_bound_is_what_the_proof_says():

@@ -13,6 +13,7 @@ from levels import UpperLevels
 from mixtures import (
     GIANT,
     ZIPF,
+    bound_doubt,
     check_borders,
     doubting,
     draw_lists,
@@ -269,7 +270,7 @@ def test_borders_are_within_their_bound(counts, options):
 def test_floats_decide_almost_every_draw():
     """The proven doubt about a draw is small, and no draw of thousands asks for more bits than its own."""
     prepared = Joint(k=50, epsilon=1).prepare(Profile.of((10**5 / np.arange(1, 2000)).astype(int)))
-    assert prepared._table.escalation_bound < 1e-8
+    assert bound_doubt(prepared._table) < 1e-8
     prepared.draw_many(3000, SeededBits(8))
     assert "all_candidates" not in vars(prepared)
 

@@ -12,6 +12,7 @@ import pytest
 from flint import arb, ctx
 
 from shortlist.array_types import IntArray
+from shortlist.exact.choice import Table
 from shortlist.mechanisms.block_mixture import BlockCell, BlockMixture, enclose_span
 from shortlist.mechanisms.mechanism import Prepared
 from shortlist.testing import SeededBits
@@ -93,6 +94,11 @@ def draw_lists(prepared: Prepared, lists: int = 25) -> list[list[tuple[int, int]
     """Lists that are drawn one by one, each from its own seed."""
     drawn = (prepared.draw(SeededBits(seed)) for seed in range(lists))
     return [list(zip(picks.levels.tolist(), picks.ranks.tolist(), strict=True)) for picks in drawn]
+
+
+def bound_doubt(table: Table) -> float:
+    """An upper bound of the probability that the floats of a table cannot decide."""
+    return 2 * table.slack * len(table._borders)
 
 
 def check_borders(mixture: BlockMixture[Any]) -> None:

@@ -116,11 +116,6 @@ class Table:
         certain = (self._borders[index] + margin < targets) & (targets < self._borders[index + 1] - margin)
         return np.where(certain, index, -1)
 
-    @property
-    def escalation_bound(self) -> float:
-        """An upper bound of the probability that floats cannot decide."""
-        return 2 * self.slack * len(self._borders)
-
 
 def quantile(number: Uniform, cells: Sequence[AnyCell]) -> AnyCell:
     """Find the cell that contains the number, with certainty.

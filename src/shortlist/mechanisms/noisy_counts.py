@@ -93,7 +93,8 @@ class NoisyCounts(Mechanism):
     @property
     def guarantee(self) -> Guarantee:
         """What one draw promises."""
-        return state_guarantee(self.moved, self.epsilon, self.delta, self._find_rho(), self.neighbours)
+        rho = find_rho_of_pure(self.epsilon, self.moved) if self.delta is None else self._find_rho()
+        return Guarantee(epsilon=self.epsilon, delta=self.delta or 0, rho=rho, neighbours=self.neighbours)
 
     @property
     def round_rate(self) -> Fraction:
@@ -236,7 +237,9 @@ class ListCounts:
         moved = Fraction(listed)
         if self.others:
             moved = min(moved, Fraction(others, self.votes_per_person or 1))
-        return state_guarantee(moved, self._find_epsilon(), self.delta, self.rho, self.neighbours)
+        epsilon = self._find_epsilon()
+        rho = find_rho_of_pure(epsilon, moved) if self.rho is None else self.rho
+        return Guarantee(epsilon=epsilon, delta=self.delta or 0, rho=rho, neighbours=self.neighbours)
 
     @property
     def noise(self) -> Noise | SharedGaussian:
@@ -327,19 +330,6 @@ def choose_noise(moved: int, epsilon: Fraction, rho: Fraction | None) -> Noise:
     if rho == 0:
         raise ParameterError("`epsilon` and `delta` must be larger", "their rho is 0", hint="try `delta=1e-6`")
     return DiscreteLaplace(moved / epsilon) if rho is None else DiscreteGaussian(moved / (2 * rho))
-
-
-def state_guarantee(
-    moved: int | Fraction, epsilon: Fraction, delta: Fraction | None, rho: Fraction | None, neighbours: Neighbours
-) -> Guarantee:
-    """State what that noise promises.
-
-    >>> print(state_guarantee(10, Fraction(1), None, None, Neighbours.ADD_REMOVE))
-    1-DP (rho 0.049958375) for one person, add-remove
-    """
-    if rho is None:
-        rho = find_rho_of_pure(epsilon, moved)
-    return Guarantee(epsilon=epsilon, delta=delta or Fraction(0), rho=rho, neighbours=neighbours)
 
 
 def clip_counts(noisy: Sequence[int] | NDArray[np.object_]) -> IntArray:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Unpack
@@ -30,7 +30,7 @@ from shortlist.privacy import Guarantee
 from shortlist.privacy.bounded_range import Calibration, calibrate
 from shortlist.privacy.numbers import Choice, Real, quote, read_whole
 from shortlist.privacy.zcdp import find_excess_order, find_rho, find_rho_of_pure, round_down
-from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
+from shortlist.profile import EVERY_LEVEL, NO_PICKS, Levels, Picks, Profile
 
 _AUDITED_DELTA = Fraction(1, 5)
 """Large, because a small delta makes no difference for the few items that can be enumerated."""
@@ -66,7 +66,7 @@ class UnknownDomain(Mechanism):
         profile = levels.above(1, EVERY_LEVEL) if levels.d else Profile.of(np.zeros(0, dtype=np.int64))
         voted = int(np.count_nonzero(profile.values))
         if not voted:
-            return NothingToChoose(self)
+            return NothingToChoose(counted=self.counted, unordered=self.unordered)
         observed = Profile(values=profile.values[:voted], sizes=profile.sizes[:voted], d=int(profile.ends[voted - 1]))
         return self._prepare_observed(observed)
 
@@ -78,14 +78,12 @@ class UnknownDomain(Mechanism):
 class NothingToChoose(Prepared):
     """A mechanism that always chooses no item. Its picks look like those of any draw that chooses none."""
 
-    def __init__(self, mechanism: UnknownDomain) -> None:
-        self._mechanism = mechanism
+    def __init__(self, *, counted: bool = False, unordered: bool = False) -> None:
+        self._picks = replace(NO_PICKS, counts=NO_PICKS.levels if counted else None, unordered=unordered)
 
     def draw(self, bits: Bits) -> Picks:
         """Choose no item."""
-        nothing = np.empty(0, dtype=np.int64)
-        counts = nothing if self._mechanism.counted else None
-        return Picks(levels=nothing, ranks=nothing, counts=counts, unordered=self._mechanism.unordered)
+        return self._picks
 
 
 _FEWEST = 1000
@@ -216,7 +214,7 @@ class LimitedDomain(UnknownDomain):
     def _prepare_observed(self, observed: Profile) -> Prepared:
         stop = self.stop
         if stop is None:
-            return NothingToChoose(self)
+            return NothingToChoose()
         return StoppedPeel(observed, k=self.k, k_bar=self.k_bar, rate=self.rate, stop=stop)
 
 
