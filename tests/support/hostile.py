@@ -27,7 +27,7 @@ from shortlist.votes.domain import number_items
 from shortlist.votes.matching import Lookup, can_match, make_key_table
 from shortlist.votes.source import VOTES, check_types, read_request
 from shortlist.votes.tallies import Plan, open_votes
-from shortlist.votes.values import choose_exact_type, find_family, make_arrow_column
+from shortlist.votes.values import make_arrow_column, read_type
 
 CHECKS = settings(
     suppress_health_check=list(HealthCheck),
@@ -207,7 +207,7 @@ def cases(kinds, *, people, fewest=None, mixed=False, named=EVERYWHERE):
     def draw_case(draw):
         kind = None if mixed else draw(st.sampled_from(kinds))
         # Most domains are such that the column can match.
-        among = None if kind is None else find_family(KINDS[kind][0])
+        among = None if kind is None else read_type(KINDS[kind][0]).family
         fitting = [name for name in sorted(DOMAINS) if among is None or can_match(FAMILIES[name], among)]
         domain = draw(st.sampled_from(fitting * 4 + sorted(DOMAINS)))
         values = st.sampled_from(EVERYTHING + ODDITIES) if kind is None else KINDS[kind][1]
@@ -233,7 +233,7 @@ def list_matching(domain, kind):
     if kind is None:
         return DOMAINS[domain]
     numbered, held = number_items(make_arrow_column(DOMAINS[domain], what=domain)), KINDS[kind][0]
-    keys = make_key_table(numbered, choose_exact_type(held), find_family(held)).column("key")
+    keys = make_key_table(numbered, read_type(held).exact, read_type(held).family).column("key")
     whole = pa.types.is_temporal(held) and held.bit_width == 64 and held != pa.time64("us")
     factor = {pa.date64(): 86_400_000, pa.time64("ns"): 1000}.get(held, 1)
     if whole and keys.type.bit_width == 32:

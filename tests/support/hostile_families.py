@@ -39,7 +39,7 @@ from shortlist.votes.groups import number_cells, number_groups
 from shortlist.votes.matching import Lookup, can_match
 from shortlist.votes.source import VOTES, check_types, read_request
 from shortlist.votes.tallies import Plan, open_votes
-from shortlist.votes.values import find_family, make_arrow_column, write_item
+from shortlist.votes.values import make_arrow_column, read_type, write_item
 
 WEEKS = [1, 2, 3]
 FORMS = ("domain", "catalogue", "observed")
@@ -151,7 +151,7 @@ def families(kinds=COMMON, *, people, fewest=None, mixed=False, named=EVERYWHERE
     @st.composite
     def draw_family(draw):
         kind = None if mixed else draw(st.sampled_from(kinds))
-        among = None if kind is None else find_family(KINDS[kind][0])
+        among = None if kind is None else read_type(KINDS[kind][0]).family
         fitting = [name for name in sorted(DOMAINS) if among is None or can_match(FAMILIES[name], among)]
         listed = draw(st.sampled_from(fitting * 4 + sorted(DOMAINS)))
         values = st.sampled_from(EVERYTHING + ODDITIES) if kind is None else KINDS[kind][1]

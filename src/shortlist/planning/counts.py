@@ -250,7 +250,7 @@ def read_count_files(files: Any, *, item: str, count: str, by: Sequence[str] = (
     from shortlist.votes.source import Table, name_groups
 
     workspace, wanted = Workspace(memory_limit=None), {"item": item, "other": count, **name_groups(by)}
-    opened = open_files(workspace, files, choose=lambda header: header.take(wanted, where=_TABLE), name=_TABLE)
+    opened = open_files(workspace, files, _TABLE)
     text = "trim(CAST(other AS VARCHAR))"
     whole = f"CASE WHEN regexp_matches({text}, '{_WHOLE}') THEN TRY_CAST({text} AS BIGINT) END"
     keys = ", ".join(f"CAST({role} AS VARCHAR) AS {role}" for role in (*name_groups(by), "item"))
@@ -264,7 +264,9 @@ def read_count_files(files: Any, *, item: str, count: str, by: Sequence[str] = (
             united = found if united is None else united.union(found)
         return [] if united is None else list(united.fetchnumpy().values())
 
-    table: list[Any] = opened.read(read)
+    with opened.explain_failures():
+        opened.describe(lambda header: header.take(wanted, where=_TABLE))
+        table: list[Any] = opened.read(read)
     unnamed, uncounted = (any(np.any(np.ma.getmaskarray(each)) for each in part) for part in (table[:-1], table[-1:]))
     if unnamed or uncounted:
         missing = "some rows have no item" + (" or no group" if by else "")

@@ -51,7 +51,7 @@ _HELD = {
 class Column:
     """A column of votes: the SQL of its values, the engine's name for their type, their Arrow type and their family.
 
-    Without a family, the values are numbers or weights already, that were found value by value.
+    Without a family, the values are gaps, or numbers or weights already, that were found value by value.
     """
 
     value: str
@@ -151,7 +151,7 @@ class Dialect:
     def find_period(self, column: Column, span: Span) -> tuple[str, str]:
         """The SQL that says whether a moment is in a range, and that of the number of its period there.
 
-        Without a family, the column holds these numbers already.
+        Without a family, the column holds gaps alone.
         """
         column = self.read_bytes(column)
         value = column.value

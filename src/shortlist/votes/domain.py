@@ -19,12 +19,11 @@ import numpy as np
 from shortlist.array_types import IntArray
 from shortlist.errors import DataError, ParameterError
 from shortlist.votes.failures import translate_errors
-from shortlist.votes.files import Files, as_files, identify_files, is_path
+from shortlist.votes.files import STDIN, Files, as_files, identify_files, is_path
 from shortlist.votes.libraries import compute, duckdb, find_library, has_columns, pa, pl
-from shortlist.votes.places import STDIN
 from shortlist.votes.queries import Query, list_sources, list_texts, reads_from
 from shortlist.votes.source import Header, Origin, Request
-from shortlist.votes.values import DIGITS, ITEM_TYPES, Family, find_family, write_exact
+from shortlist.votes.values import DIGITS, ITEM_TYPES, Family, read_type, write_exact
 
 NAME = "the domain"
 _FROM_VOTES = (
@@ -71,7 +70,7 @@ def number_items(column: Any, *, noun: str = "item", of: str = "domain") -> Doma
     >>> number_items(pa.array(["b", None, "a", "b"])).names(np.array([0, 1]))
     ['a', 'b']
     """
-    family = find_family(column.type)
+    family = read_type(column.type).family
     if family in (Family.FLOAT, Family.OTHER) and not pa.types.is_null(column.type):
         raise DataError(
             f"the {noun}s of the {of} must be {ITEM_TYPES}",
@@ -169,7 +168,7 @@ def choose_item(header: Header, column: str | None, request: Request) -> dict[st
 def is_table_of_votes(header: Header, request: Request) -> bool:
     """Whether there are columns called like those of items and of persons. Positions in place of names say nothing."""
     named = not request.counted and not request.other.isdecimal() and header.origin is not Origin.UNKNOWN
-    return named and {request.item, request.other} <= {each for each in header.columns if isinstance(each, str)}
+    return named and request.item in header.columns and request.other in header.columns
 
 
 def find_fault(
@@ -205,8 +204,8 @@ def _is_same(domain: Any, votes: Any, name: str) -> bool:
         return _are_same_files(domain, votes, name)
     if isinstance(domain, Query) or isinstance(votes, Query):
         return type(domain) is type(votes) and bool(domain == votes)
-    listed = isinstance(domain, list | tuple) and is_path(domain)
-    return domain is votes or (listed and isinstance(votes, list | tuple) and list(domain) == list(votes))
+    listed = isinstance(domain, list | tuple) and isinstance(votes, list | tuple) and is_path(votes)
+    return domain is votes or (listed and list(domain) == list(votes))
 
 
 def _is_same_memory(domain: Any, domain_column: str, votes: Any, item: str) -> bool:

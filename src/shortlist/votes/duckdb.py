@@ -14,7 +14,7 @@ import stat
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC
 from functools import partial
@@ -26,12 +26,11 @@ from shortlist.privacy.numbers import quote
 from shortlist.safe_text import escape_surrogates
 from shortlist.votes.dialects import DUCKDB, NO_COUNT, Column
 from shortlist.votes.failures import end_in, register_engine, translate_errors
-from shortlist.votes.files import ALIKE, OpenedFiles
-from shortlist.votes.formats import open_files, write_float
 from shortlist.votes.libraries import compute, datasets, duckdb, pa
 from shortlist.votes.matching import Lookup, make_key_table
 from shortlist.votes.queries import READABLE, Query, invent_name, quote_text, refuse_sql, strip_query
 from shortlist.votes.source import (
+    CellTally,
     Choose,
     Description,
     Header,
@@ -42,18 +41,16 @@ from shortlist.votes.source import (
     Table,
     Tally,
     check_counts,
-    make_tally,
     scatter_counts,
 )
-from shortlist.votes.times import MomentLookup
+from shortlist.votes.times import write_value
 from shortlist.votes.values import (
     DIGITS,
     LARGEST_FLOAT,
     Family,
-    choose_exact_type,
-    find_family,
     is_missing,
     read_count,
+    read_type,
     read_weight,
     write_exact,
     write_item,
@@ -67,6 +64,7 @@ except ImportError:  # Windows: nothing is locked, and nothing is swept
     fcntl = None  # type: ignore[assignment]
 
 _R = TypeVar("_R")
+ALIKE = "is every file complete, and are all its rows alike?"
 
 _SIZE = re.compile(r"\s*([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*[KMGT]i?B\s*", re.IGNORECASE)
 _PREFIX, _LOCK = "shortlist-", "owner.lock"
@@ -116,8 +114,18 @@ class Workspace:
         return self._connection
 
     def count(self, connection: Any, rows: Description, request: Request) -> Tally:
-        """Count votes in the connection that has them."""
-        return count_rows(self, connection, rows, request)
+        """Count votes in the connection that has them; without a domain, the workspace keeps the groups."""
+        domain = request.domain
+        with Views(connection) as views:
+            matched, family = match_rows(views, rows, request)
+            counted = count_groups(matched, request)
+            if domain is not None and request.groups is None and not request.caps:
+                found = counted.fetchnumpy()
+                check_counts(found["votes"].tolist())
+                return LocalTally(domain, scatter_counts(found["item"], found["votes"], d=domain.d))
+            if connection is not self.connection:
+                counted = self.connection.from_arrow(open_stream(counted))
+            return keep_groups(self, counted, family if domain is None else Family.INTEGER, request)
 
     @contextmanager
     def read_streams(self) -> Iterator[None]:
@@ -141,12 +149,13 @@ class Workspace:
             for batch in table.batches
         )
         known = {
-            role: Column(value=f"v.{role}", arrow=choose_exact_type(kind), family=find_family(kind))
+            role: Column(value=f"v.{role}", arrow=read_type(kind).exact, family=read_type(kind).family)
             for role, kind in table.kinds.items()
             if kind is not None
         }
-        if len(known) == len(places):
+        if None not in table.kinds.values():
             return describe_rows(connection.from_arrow(pa.RecordBatchReader.from_batches(schema, batches)), known)
+        known.setdefault("moment", Column(value="v.moment", family=Family.TEXT))
         # In this thread, because an engine may answer no other, and to a table, which spills.
         kept, empty = invent_name(), connection.from_arrow(schema.empty_table())
         fields = ", ".join(f"{name} {kind}" for name, kind in zip(empty.columns, empty.types, strict=True))
@@ -232,21 +241,6 @@ _VIEW = invent_name()
 """What votes under limits are called in a query. DuckDB 1 makes a temporary view of that name."""
 
 
-def count_rows(workspace: Workspace, connection: Any, rows: Description, request: Request) -> Tally:
-    """Count votes in the connection that has them; without a domain, the workspace keeps the groups."""
-    domain = request.domain
-    with Views(connection) as views:
-        matched, family = match_rows(views, rows, request)
-        counted = count_groups(matched, request)
-        if domain is not None and request.groups is None and not request.caps:
-            found = counted.fetchnumpy()
-            check_counts(found["votes"].tolist())
-            return LocalTally(domain, scatter_counts(found["item"], found["votes"], d=domain.d))
-        if connection is not workspace.connection:
-            counted = workspace.connection.from_arrow(open_stream(counted))
-        return keep_groups(workspace, counted, family if domain is None else Family.INTEGER, request)
-
-
 def describe_rows(relation: Any, known: Mapping[str, Column]) -> Description:
     """The rows of a relation, whose columns are called by their roles, given the columns that have Arrow types.
 
@@ -325,9 +319,9 @@ def match_rows(views: Views, rows: Description, request: Request) -> tuple[Any, 
 
 def leave_out_misfits(rows: Description, request: Request) -> Description:
     """The rows of one file with gaps in place of the columns of which no value can count, by their types."""
-    columns, families = dict(rows.columns), request.families
+    columns = dict(rows.columns)
     for role, column in rows.columns.items():
-        misfit = column.family is not None and column.family not in families.get(role, Family)
+        misfit = column.family is not None and not request.accepts(role, column.family)
         if misfit or (role == "other" and not request.counted and _NEVER_PERSONS.search(column.kind)):
             columns[role] = Column(value="NULL", kind=_GAPS)
     return replace(rows, columns=columns)
@@ -376,6 +370,12 @@ def write_person_text(column: Column) -> str:
         return f"CASE WHEN {exact} THEN CAST({clock} AS VARCHAR) ELSE {text} END"
     trimmed = f"system.main.rtrim(system.main.rtrim({text}, '0'), '.')"
     return trimmed if re.fullmatch(r"DECIMAL\(.*,[1-9]\d*\)", kind) else text
+
+
+def write_float(number: str, largest: str = "1e38") -> str:
+    """The SQL of a float as text, which is that of the whole number if it is one."""
+    whole = f"{number} = system.main.trunc({number}) AND {number} BETWEEN -{largest} AND {largest}"
+    return f"CASE WHEN {whole} THEN CAST(CAST({number} AS HUGEINT) AS VARCHAR) ELSE CAST({number} AS VARCHAR) END"
 
 
 def write_shown(column: Column) -> str:
@@ -463,8 +463,8 @@ def keep_groups(workspace: Workspace, counted: Any, family: Family | None, reque
             return list_columns(workspace.connection.sql(sql.format(table=table)).to_arrow_table())
 
     if family == Family.AWARE:
-        return make_tally(DUCKDB, ask, request, write=lambda item: write_item(item.replace(tzinfo=UTC)))
-    return make_tally(DUCKDB, ask, request, write=write_item if family is not None else bytes)
+        return CellTally(DUCKDB, ask, request, write=lambda item: write_item(item.replace(tzinfo=UTC)))
+    return CellTally(DUCKDB, ask, request, write=write_item if family is not None else bytes)
 
 
 def clean_item(item: str, kind: str, family: Family | None) -> tuple[str, str]:
@@ -519,11 +519,11 @@ def take_plain_columns(relation: Any) -> Any:
     return relation.project(", ".join(taken))
 
 
-def _describe_relation(plain: Any) -> Description:
+def describe_relation(plain: Any) -> Description:
     """Describe a relation of `item`, `other` and further columns by its types. A column of gaps has no family."""
     names = [name for name in plain.columns if name != "other"]
     found = plain.project(", ".join(names)).limit(0).to_arrow_table().schema
-    known = Description.of({field.name: field.type for field in found}, plain).columns
+    known = Description.of(found, plain).columns
     described = describe_rows(plain, known)
     persons = "other" not in described.columns or not _NEVER_PERSONS.search(described.columns["other"].kind)
     return replace(described, plain=persons)
@@ -548,7 +548,7 @@ class DuckDBSource(Source):
         # By position, because DuckDB takes two names that differ in case for one.
         columns = ", ".join(f"#{found.index(column) + 1} AS {role}" for role, column in chosen.items())
         plain = take_plain_columns(self._relation.project(columns))
-        return _describe_relation(plain.distinct() if plain.columns == ["item"] else plain)
+        return describe_relation(plain.distinct() if plain.columns == ["item"] else plain)
 
     def open(self, described: Description) -> Table:
         """Read the columns to memory."""
@@ -559,72 +559,6 @@ class DuckDBSource(Source):
         """Use all rows where the relation is."""
         with register_engine(self._given.interrupt):
             return use(self._given, described)
-
-
-class FileSource(Source):
-    """Files of one table. Those of text are opened after the charge."""
-
-    hint = ALIKE
-
-    def describe(self, choose: Choose) -> Description:
-        """Describe files by their names, footers and headers."""
-        opened = open_files(self._workspace, self._given, choose, name=self._name)
-        if opened.text:
-            return Description.of(dict.fromkeys(opened.chosen, pa.string()), opened)
-        parts: list[Description] = opened.read(lambda *given: list(map(_describe_part, given)))
-        first, *more = (
-            replace(part, columns={role: _forget_type(role, column) for role, column in part.columns.items()})
-            for part in parts
-        )
-        return replace(first, more=tuple(more), plain=any(part.plain for part in parts), handle=opened)
-
-    def open(self, described: Description) -> Table:
-        """Read the columns to memory, as values where files have different types."""
-        tables: list[Table] = described.handle.read(lambda *given: list(map(_collect, given)))
-        if len(tables) == 1:
-            return tables[0]
-        first, *others = (table.kinds for table in tables)
-        kinds = {role: kind if all(kind == each[role] for each in others) else None for role, kind in first.items()}
-        batches = (
-            tuple(column if kind else column.to_pylist() for kind, column in zip(kinds.values(), batch, strict=True))
-            for table in tables
-            for batch in table.batches
-        )
-        return Table(kinds=kinds, batches=batches)
-
-    def read_rows(self, described: Description, request: Request, use: Callable[[Any, Description], _R]) -> _R:
-        """Use the rows of all files."""
-        opened: OpenedFiles = described.handle
-        workspace = self._workspace
-
-        def use_parts(*given: Any) -> _R:
-            first, *more = (
-                workspace.open_table(each) if isinstance(each, Table) else _describe_part(each) for each in given
-            )
-            with workspace.read_streams() if any(isinstance(each, Table) for each in given) else nullcontext():
-                return use(workspace.connection, replace(first, more=tuple(more)))
-
-        return opened.read(use_parts)
-
-
-def _forget_type(role: str, column: Column) -> Column:
-    """A column of gaps may be one of floats, and one value may make text of times: nothing is refused by them."""
-    told_by_rows = column.family is Family.FLOAT or (column.family in (Family.TEXT, Family.BYTES) and role == "moment")
-    return replace(column, family=None) if told_by_rows else column
-
-
-def _describe_part(given: Any) -> Description:
-    """Describe some files of one table, whose columns have the same types."""
-    if isinstance(given, Table):
-        return Description.of(given.kinds, given)
-    return _describe_relation(take_plain_columns(given))
-
-
-def _collect(given: Any) -> Table:
-    """Read some files to memory."""
-    if isinstance(given, Table):
-        return replace(given, batches=(batch for batch in list(given.batches)))
-    return Table.of(take_plain_columns(given).to_arrow_table())
 
 
 class RelationSource(DuckDBSource):
@@ -686,7 +620,7 @@ class ArrowSource(Source):
             table = pa.RecordBatchReader.from_stream(table)
         chosen = choose(Header(columns=table.schema.names))
         kinds = {role: table.schema.field(name).type for role, name in chosen.items()}
-        return Description.of(kinds, (table, kinds, list(chosen.values())))
+        return Description.of(pa.schema(kinds), (table, kinds, list(chosen.values())))
 
     def open(self, described: Description) -> Table:
         """Read the columns."""
@@ -719,26 +653,27 @@ def _choose_columns(kinds: Mapping[str, Any], request: Request | None) -> Iterab
     readers: dict[str, Callable[[Any], Any]] = {}
     if request is not None:
         readers |= {role: Lookup(public).find for role, public in request.public.items()}
-        readers |= {} if request.span is None else {"moment": MomentLookup(request.span).find}
         readers |= {"weight": partial(read_weight, largest=request.max_weight)}
     checked = request is not None and request.checked
     limited = request is not None and request.needs_pairs and not checked
     texts = _write_each(pa.large_binary(), lambda value: write_text(value).encode())
     for role, kind in kinds.items():
-        if kind is not None and pa.types.is_decimal256(choose_exact_type(kind)):  # DuckDB has no such numbers
+        if kind is not None and pa.types.is_decimal256(read_type(kind).exact):  # DuckDB has no such numbers
             yield role, pa.null(), lambda column: pa.nulls(len(column)), role
         elif role == "other":
             if kind in (pa.time64("ns"), pa.date64()):
                 # DuckDB has days and microseconds, and persons who differ by less are different persons.
                 yield role, pa.int64(), lambda column: column.cast(pa.int64()), role
             elif kind is not None:
-                yield role, choose_exact_type(kind), partial(write_exact, safe=False), role
+                yield role, read_type(kind).exact, partial(write_exact, safe=False), role
             elif request is not None and request.counted:
                 yield role, *_write_each(pa.int64(), _read_count), role
             else:
                 yield role, *_write_each(pa.large_binary(), write_person), role
         elif kind is not None:
-            yield role, choose_exact_type(kind), _write_items, role
+            yield role, read_type(kind).exact, _write_items, role
+        elif role == "moment":
+            yield role, *_write_each(pa.string(), write_value), role
         elif role in readers:
             yield role, *_write_each(pa.int64(), readers[role]), role
         else:

@@ -8,17 +8,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shortlist.errors import DataError, ParameterError
-from shortlist.votes.files import NO_HEADER, POSITIONS, UTF8, Files, OpenedFiles, Part, as_files, is_path, list_paths
-from shortlist.votes.parquet import DatasetFiles, ParquetFiles
-from shortlist.votes.places import Kind, Place, find_files
+from shortlist.votes.duckdb import Workspace, write_float
+from shortlist.votes.failures import translate_errors
+from shortlist.votes.file_source import NO_HEADER, POSITIONS, FileSource, Part, list_paths
+from shortlist.votes.files import UTF8, Files, Kind, Place, as_files, find_files
+from shortlist.votes.parquet import ParquetFiles
 from shortlist.votes.queries import quote_name, quote_text
 from shortlist.votes.source import Choose, Header, Origin
-
-if TYPE_CHECKING:
-    from shortlist.votes.duckdb import Workspace
 
 _KNOWN = "Parquet (.parquet), CSV (.csv, .tsv) or JSON lines (.jsonl, .ndjson, .json)"
 _OTHER_FORMATS = {
@@ -33,24 +32,23 @@ _LONGEST_LINE = 2_000_000
 """DuckDB reads no longer line of CSV, unless it is told to."""
 
 
-def open_files(workspace: Workspace, given: Any, choose: Choose, *, name: str) -> OpenedFiles:
-    """Describe files of one format as one table with the chosen columns.
+def open_files(workspace: Workspace, given: Any, name: str) -> FileSource:
+    """Open files of one format as one table.
 
     The columns of a CSV or JSON file are all read as text, so that an item '007' stays what it is. In a CSV file,
     an empty field is missing and a quoted empty field is the empty text. A line of votes that cannot be read is a row
     without values, because one person may have written it. In any other table, such a line is an error.
     """
-    if not is_path(given):
-        return DatasetFiles(workspace, given, choose, name)
     files = as_files(given)
-    places = find_files(files.paths, any_format=files.format is not None, name=name)
+    with translate_errors(name):
+        places = find_files(files.paths, any_format=files.format is not None, name=name)
     form = _one_format(files, places, name)
     if form == "parquet" and files.encoding not in UTF8:
         raise ParameterError("an encoding must go with CSV or JSON lines", f"the format of {name} is parquet")
     if form != "csv" and (not files.header or files.delimiter is not None):
         raise ParameterError("a delimiter and a missing header must go with CSV", f"the format of {name} is {form}")
-    kinds: dict[str, type[OpenedFiles]] = {"parquet": ParquetFiles, "csv": _CsvFiles, "json": _JsonFiles}
-    return kinds[form](workspace, files, places, choose, name)
+    kinds: dict[str, type[FileSource]] = {"parquet": ParquetFiles, "csv": _CsvFiles, "json": _JsonFiles}
+    return kinds[form](workspace, files, name, places)
 
 
 def _one_format(files: Files, places: Sequence[Place], name: str) -> str:
@@ -66,7 +64,7 @@ def _one_format(files: Files, places: Sequence[Place], name: str) -> str:
     return formats[0]
 
 
-class _JsonFiles(OpenedFiles):
+class _JsonFiles(FileSource):
     """JSON lines. The keys of a line of votes are data, so columns are declared. Those of a public table are found."""
 
     needs_header = False
@@ -75,16 +73,16 @@ class _JsonFiles(OpenedFiles):
     def _names_inside(self) -> bool:
         return not self._tolerant
 
-    def _describe(self, parts: list[Part]) -> list[Part]:
+    def _describe(self, parts: list[Part], choose: Choose) -> list[Part]:
         if not self._names_inside:
-            chosen = self._choose(NO_HEADER)
+            chosen = choose(NO_HEADER)
         else:
             self._refuse_arrays(parts)
             found: dict[str, None] = {}
             for group in self._group(parts):
                 names = self._connection.sql(f"SELECT * FROM {_read_json(group)}, union_by_name = true) LIMIT 0")
                 found.update(dict.fromkeys(names.columns))
-            chosen = self._choose(Header(columns=list(found), origin=Origin.KEYS))
+            chosen = choose(Header(columns=list(found), origin=Origin.KEYS))
         return [replace(part, chosen=chosen) for part in parts]
 
     def _make(self) -> list[Any]:
@@ -139,13 +137,7 @@ def _read_json_value(column: str, largest: str) -> str:
     )
 
 
-def write_float(number: str, largest: str = "1e38") -> str:
-    """The SQL of a float as text, which is that of the whole number if it is one."""
-    whole = f"{number} = system.main.trunc({number}) AND {number} BETWEEN -{largest} AND {largest}"
-    return f"CASE WHEN {whole} THEN CAST(CAST({number} AS HUGEINT) AS VARCHAR) ELSE CAST({number} AS VARCHAR) END"
-
-
-class _CsvFiles(OpenedFiles):
+class _CsvFiles(FileSource):
     """CSV. Columns are found by the header of each file, or by position.
 
     DuckDB reads in parallel and refuses a file for one bad line. In parallel it also refuses right files with line ends
@@ -160,11 +152,11 @@ class _CsvFiles(OpenedFiles):
         """Without a header, the first row of a public table says how many columns there are. A vote must not."""
         return self._files.header or not self._tolerant
 
-    def _describe(self, parts: list[Part]) -> list[Part]:
+    def _describe(self, parts: list[Part], choose: Choose) -> list[Part]:
         described = []
         for part in parts:
-            delimiter, names = self._find_columns(part)
-            chosen = self._choose(self._make_header(part, names if self._names_inside else POSITIONS))
+            delimiter, names = self._find_columns(part, choose)
+            chosen = choose(self._make_header(part, names if self._names_inside else POSITIONS))
             if not self._names_inside:
                 # If all rows are as long as the first, DuckDB reads the file in place; otherwise see `_repair`.
                 width = _count_needed(chosen.values(), part)
@@ -172,7 +164,7 @@ class _CsvFiles(OpenedFiles):
             described.append(replace(part, chosen=chosen, layout=(delimiter, names)))
         return described
 
-    def _find_columns(self, part: Part) -> tuple[str, tuple[str, ...]]:
+    def _find_columns(self, part: Part, choose: Choose) -> tuple[str, tuple[str, ...]]:
         """The delimiter and the names: of the delimiters that give the needed columns, the one that gives most.
 
         Without a header, columns are named by their positions, and nothing is guessed: the first line is a vote.
@@ -193,7 +185,7 @@ class _CsvFiles(OpenedFiles):
 
         def fits(names: tuple[str, ...]) -> bool:
             with suppress(DataError):
-                return bool(self._choose(self._make_header(part, names)))
+                return bool(choose(self._make_header(part, names)))
             return False
 
         return max(candidates, key=lambda candidate: (fits(candidate[1]), len(candidate[1])))

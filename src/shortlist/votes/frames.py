@@ -21,6 +21,7 @@ from shortlist.votes.matching import make_key_table
 from shortlist.votes.queries import Query, invent_name
 from shortlist.votes.rows import ColumnsSource, SqliteSource
 from shortlist.votes.source import (
+    CellTally,
     Choose,
     Description,
     Header,
@@ -30,10 +31,9 @@ from shortlist.votes.source import (
     Source,
     Table,
     Tally,
-    make_tally,
     scatter_counts,
 )
-from shortlist.votes.values import DIGITS, Family, choose_exact_type, find_family, write_item
+from shortlist.votes.values import DIGITS, Family, read_type, write_item
 
 
 def _needs_workspace(described: Description, request: Request) -> bool:
@@ -61,8 +61,7 @@ class PolarsSource(ColumnsSource):
         if pl.Object in lazy.collect_schema().dtypes():
             return Description(handle=lazy)
         schema = pl.DataFrame(schema=lazy.collect_schema()).to_arrow().schema
-        types = {field.name: field.type for field in schema}
-        return Description.of(types, lazy.unique() if list(chosen) == ["item"] else lazy)
+        return Description.of(schema, lazy.unique() if list(chosen) == ["item"] else lazy)
 
     def open(self, described: Description) -> Table:
         """Read the columns."""
@@ -80,7 +79,7 @@ class PolarsSource(ColumnsSource):
         if voted.collect_schema()["other"].is_float():
             voted = voted.filter(pl.col("other").is_not_nan())
         if domain is not None:
-            keys = pl.from_arrow(make_key_table(domain, choose_exact_type(item.arrow), item.family))
+            keys = pl.from_arrow(make_key_table(domain, read_type(item.arrow).exact, item.family))
             if item.family in (Family.NAIVE, Family.AWARE):
                 # Keys are times in UTC; the zone of the votes only says how to show them.
                 voted = voted.with_columns(pl.col("item").to_physical())
@@ -138,8 +137,8 @@ class IbisSource(Source):
         """Describe the columns by the schema."""
         chosen = choose(Header(columns=list(self._given.columns)))
         plain = self._given.select(**{role: self._given[column] for role, column in chosen.items()})
-        types = {field.name: field.type for field in plain.schema().to_pyarrow()}
-        return Description.of(types, plain.distinct() if list(chosen) == ["item"] else plain)
+        schema = plain.schema().to_pyarrow()
+        return Description.of(schema, plain.distinct() if list(chosen) == ["item"] else plain)
 
     def open(self, described: Description) -> Table:
         """Read the columns."""
@@ -198,7 +197,7 @@ class SparkSource(Source):
         columns = {}
         for field, (role, kind) in zip(plain.schema.fields, plain.dtypes, strict=True):
             arrow = _find_arrow_type(field.dataType)
-            columns[role] = Column(value=f"v.{role}", kind=kind, arrow=arrow, family=find_family(arrow))
+            columns[role] = Column(value=f"v.{role}", kind=kind, arrow=arrow, family=read_type(arrow).family)
         return Description(columns=columns, plain=persons, handle=handle)
 
     def open(self, described: Description) -> Table:
@@ -218,7 +217,7 @@ class SparkSource(Source):
                 return list_columns(session.sql(sql, table=tallied).toArrow())
 
         write = bytes if described.columns["item"].family == Family.BYTES else write_item
-        return make_tally(SPARK, ask, request, write=write, hint=self.hint)
+        return CellTally(SPARK, ask, request, write=write, hint=self.hint)
 
     def plan_counts(self, described: Description, request: Request) -> Any:
         """The data frame of cells and their votes, which Spark computes when it is asked for.

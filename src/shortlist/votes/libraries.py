@@ -46,8 +46,11 @@ def find_library(value: Any) -> str:
     >>> find_library(pyarrow.table({})), find_library([1])
     ('pyarrow', '')
     """
-    homes = (kind.__module__.partition(".")[0].lstrip("_") for kind in type(value).__mro__)
-    return next((home for home in homes if home in _KNOWN), "")
+    for kind in type(value).__mro__:
+        home = kind.__module__.partition(".")[0].lstrip("_")
+        if home in _KNOWN:
+            return home
+    return ""
 
 
 def unwrap(value: Any) -> Any:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shortlist.votes.libraries import pa
-from shortlist.votes.values import LARGEST_FLOAT, NUMBERS, Family, classify, find_family
+from shortlist.votes.values import LARGEST_FLOAT, NUMBERS, Family, classify, read_type
 
 if TYPE_CHECKING:
     from shortlist.votes.domain import Domain
@@ -42,7 +42,7 @@ def make_key_table(domain: Domain, kept: Any, among: Family | None = None) -> An
     >>> make_key_table(number_items(pa.array(["7", "x", "8"])), pa.int32()).to_pylist()
     [{'key': 7, 'row': 0}, {'key': 8, 'row': 1}]
     """
-    among = find_family(kept) if among is None else among
+    among = read_type(kept).family if among is None else among
     same = domain.family == among and (among in _SAME or domain.items.type == kept)
     if same or (domain.family == Family.INTEGER and among == Family.TEXT):
         keys = domain.items if same else domain.items.cast(pa.string())

@@ -7,25 +7,23 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
 from shortlist.errors import DataError
-from shortlist.votes.files import Files, OpenedFiles, Part, list_paths
+from shortlist.votes.duckdb import Workspace
+from shortlist.votes.file_source import FileSource, Part, list_paths
+from shortlist.votes.files import Files, Kind, Place
 from shortlist.votes.libraries import datasets, pa
-from shortlist.votes.places import Kind, Place
 from shortlist.votes.queries import invent_name, quote_name
 from shortlist.votes.source import Choose, Header, Origin, Table
-from shortlist.votes.values import Family, find_family
-
-if TYPE_CHECKING:
-    from shortlist.votes.duckdb import Workspace
+from shortlist.votes.values import Family, read_type
 
 _PATH = "shortlist-path"
 """What the column with the path of each row is called."""
 
 
-class ParquetFiles(OpenedFiles):
+class ParquetFiles(FileSource):
     """Files that are read by their own types. Those of votes may differ in any type, because a row may decide it.
 
     A writer such as pandas makes floats of whole numbers with a gap, text of numbers with one that cannot be read, and
@@ -34,17 +32,17 @@ class ParquetFiles(OpenedFiles):
 
     text = False
 
-    def _describe(self, parts: list[Part]) -> list[Part]:
+    def _describe(self, parts: list[Part], choose: Choose) -> list[Part]:
         first: dict[str, tuple[Family, Part]] = {}
         described = []
         for part in parts:
             opened = self._connection.sql(f"SELECT * FROM {_read_parquet([part])} LIMIT 0")
             file = Path(part.place.label) if len(parts) > 1 else None
-            chosen = self._choose(Header(columns=opened.columns, origin=Origin.SCHEMA, file=file))
+            chosen = choose(Header(columns=opened.columns, origin=Origin.SCHEMA, file=file))
             types = dict(zip(opened.columns, map(str, opened.types), strict=True))
             for column in () if self._tolerant else chosen.values():
                 (kind,) = opened.project(quote_name(column)).to_arrow_table().schema.types
-                family = find_family(kind)
+                family = read_type(kind).family
                 known, before = first.setdefault(column, (family, part))
                 if known != family:
                     raise DataError(
@@ -104,15 +102,15 @@ def _read_batches(groups: Sequence[Sequence[Part]]) -> Generator[tuple[Any, ...]
 class DatasetFiles(ParquetFiles):
     """The files of a dataset of PyArrow, or of a union of them, with the columns and the values that folders name."""
 
-    def __init__(self, workspace: Workspace, dataset: Any, choose: Choose, name: str) -> None:
+    def __init__(self, workspace: Workspace, dataset: Any, name: str) -> None:
         self._dataset = dataset
         paths = [fragment.path for fragment in dataset.get_fragments()]
         places = [Place(target=path, kind=Kind.LOCAL) for path in paths]
-        super().__init__(workspace, Files(paths, format="parquet"), places, choose, name)
+        super().__init__(workspace, Files(paths, format="parquet"), name, places)
 
-    def _describe(self, parts: list[Part]) -> list[Part]:
+    def _describe(self, parts: list[Part], choose: Choose) -> list[Part]:
         schema, named, described = self._dataset.schema, {}, []
-        chosen = self._choose(Header(columns=schema.names))
+        chosen = choose(Header(columns=schema.names))
         for fragment in self._dataset.get_fragments():
             named[fragment.path] = datasets.get_partition_keys(fragment.partition_expression)
         for part in parts:

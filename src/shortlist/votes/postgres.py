@@ -25,6 +25,7 @@ from shortlist.votes.libraries import compute, import_optional, pa, psycopg
 from shortlist.votes.matching import find_keys, make_key_table
 from shortlist.votes.queries import READABLE, Query, invent_name, quote_name, refuse_sql, strip_query
 from shortlist.votes.source import (
+    CellTally,
     Choose,
     Description,
     Header,
@@ -33,9 +34,8 @@ from shortlist.votes.source import (
     Source,
     Table,
     Tally,
-    make_tally,
 )
-from shortlist.votes.values import DIGITS, NUMBERS, Family, find_family, write_item
+from shortlist.votes.values import DIGITS, NUMBERS, Family, read_type, write_item
 
 _BATCH = 1 << 14
 _WRONG_SQL = ("42", "0A")
@@ -98,7 +98,7 @@ class PostgresSource(Source):
                 with register_engine(session.connection.cancel):
                     return list(zip(*session.fetch(sql.format(table=counts)), strict=True))
 
-            return make_tally(POSTGRES, ask, request, write=bytes if written else write_item, hint=READABLE)
+            return CellTally(POSTGRES, ask, request, write=bytes if written else write_item, hint=READABLE)
 
     @contextmanager
     def _open(self, described: Description) -> Iterator[tuple[Session, dict[str, ServerColumn]]]:
@@ -304,7 +304,7 @@ def _describe_columns(connection: Any, view: str) -> dict[str, ServerColumn]:
     for name, kind in rows:
         quoted, arrow = f"v.{quote_name(name)}", _list_types().get(kind, pa.struct([]))
         value = _write_text(quoted) if kind == "text" else quoted
-        found[name] = ServerColumn(name=quoted, value=value, kind=kind, arrow=arrow, family=find_family(arrow))
+        found[name] = ServerColumn(name=quoted, value=value, kind=kind, arrow=arrow, family=read_type(arrow).family)
     return found
 
 

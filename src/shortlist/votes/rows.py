@@ -19,7 +19,7 @@ from shortlist.votes.failures import register_engine, translate_errors
 from shortlist.votes.libraries import find_library, pa, unwrap
 from shortlist.votes.queries import READABLE, invent_name, refuse_sql, strip_query
 from shortlist.votes.source import Choose, Description, Header, Origin, Source, Table
-from shortlist.votes.values import choose_exact_type, is_missing, is_plain
+from shortlist.votes.values import is_missing, make_arrow_column, read_type
 
 _BATCH = 1 << 16
 
@@ -43,6 +43,12 @@ class ColumnsSource(Source):
             raise DataError("the columns of items and of persons or counts must have one length", "they differ")
         kinds = {role: getattr(column, "type", None) for role, column in columns.items()}
         return Table(kinds=kinds, batches=_cut(list(columns.values())))
+
+
+def read_column(given: Any, *, what: str) -> Any:
+    """Read a column as an Arrow array; values without a type must all have the same."""
+    opened = _open_column(given, items=True)
+    return opened if hasattr(opened, "type") else make_arrow_column(opened, what=what)
 
 
 def _cut(columns: list[Any]) -> Generator[tuple[Any, ...], None, None]:
@@ -96,11 +102,11 @@ def _convert(given: Any) -> Any:
 def _open_arrow(made: Any) -> Any:
     """Take an Arrow array, in chunks, if its values can be persons; else its values."""
     kind = made.type.value_type if pa.types.is_dictionary(made.type) else made.type
-    if not is_plain(kind) or isinstance(kind, pa.BaseExtensionType):
+    if not read_type(kind).plain or isinstance(kind, pa.BaseExtensionType):
         return made.to_pylist()
     # One text in a column of pandas makes Python floats of all others, which have 64 bits.
     kind = pa.float64() if pa.types.is_floating(kind) else kind
-    kind = choose_exact_type(kind) if pa.types.is_decimal(kind) else kind
+    kind = read_type(kind).exact if pa.types.is_decimal(kind) else kind
     # Dictionaries are read value by value: short codes cannot number the values of several chunks together.
     made = made if made.type == kind else made.cast(kind)
     return made if isinstance(made, pa.ChunkedArray) else pa.chunked_array([made])
@@ -108,7 +114,7 @@ def _open_arrow(made: Any) -> Any:
 
 def _open_text(values: Any) -> Any:
     """Give the type of text to values that are all text or missing; they mean what they mean value by value."""
-    text = all(isinstance(value, str) or is_missing(value) for value in values)
+    text = set(map(type, values)) <= {str} or all(isinstance(value, str) or is_missing(value) for value in values)
     with suppress(pa.ArrowException, ValueError, TypeError):  # text that is no Unicode
         return _open_arrow(pa.array(values, pa.large_string(), from_pandas=True)) if text else list(values)
     return list(values)

@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
-from itertools import chain
+from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -38,10 +38,9 @@ from shortlist.votes.values import (
     LARGEST_WEIGHT,
     NUMBERS,
     Family,
-    find_family,
-    is_plain,
     make_arrow_column,
     read_item,
+    read_type,
     write_item,
 )
 
@@ -198,24 +197,31 @@ class Request:
     @property
     def columns(self) -> dict[str, str]:
         """The columns that are read, by their roles. A role is what the column is called in engines."""
-        further = {"moment": self.time, "weight": self.weight}
-        named = {role: column for role, column in further.items() if column is not None}
-        return {"item": self.item, "other": self.other, **name_groups(self.by), **named}
+        named = {"item": self.item, "other": self.other}
+        if self.by:
+            named |= name_groups(self.by)
+        if self.time is not None:
+            named["moment"] = self.time
+        if self.weight is not None:
+            named["weight"] = self.weight
+        return named
 
     @property
     def public(self) -> dict[str, Domain]:
         """The public values that votes are matched to, by the roles of their columns."""
         items = {} if self.domain is None else {"item": self.domain}
-        return items | name_groups(() if self.groups is None else self.groups.columns)
+        return items if self.groups is None else items | name_groups(self.groups.columns)
 
-    @property
-    def families(self) -> dict[str, set[Family]]:
-        """The families of values that can count, by the roles of their columns."""
-        found = {"item": set(Family) - {Family.FLOAT, Family.OTHER}}
-        found |= {role: {each for each in Family if can_match(of.family, each)} for role, of in self.public.items()}
-        # Bytes are read as the text that they are.
-        found |= {} if self.time is None else {"moment": {*MOMENTS, Family.BYTES}}
-        return found | ({} if self.weight is None else {"weight": {Family.TEXT, Family.BYTES, *NUMBERS}})
+    def accepts(self, role: str, family: Family) -> bool:
+        """Whether any value of a family can count in the column with a role. Bytes are read as their text."""
+        public = self.public.get(role)
+        if public is not None:
+            return can_match(public.family, family)
+        if role == "moment":
+            return family in (*MOMENTS, Family.BYTES)
+        if role == "weight":
+            return family in (Family.TEXT, Family.BYTES, *NUMBERS)
+        return role != "item" or family not in (Family.FLOAT, Family.OTHER)
 
     @property
     def cell(self) -> tuple[str, ...]:
@@ -269,7 +275,8 @@ def read_request(
     2
     """
     by = (by,) if isinstance(by, str) else tuple(by)
-    for name, column in (("item", item), ("person", person), ("count", count), *(("by", each) for each in by)):
+    named = [("item", item), ("person", person), ("count", count), *zip(repeat("by"), by, strict=False)]
+    for name, column in named:
         if not isinstance(column, str) and (column is not None or name in ("item", "by")):
             raise ParameterError(f"`{name}` must be the name of a column, as text", f"not {type(column).__name__}")
     if (person is None) == (count is None):
@@ -358,11 +365,15 @@ class Description:
     handle: Any = None
 
     @classmethod
-    def of(cls, types: Mapping[str, Any], handle: Any) -> Description:
-        """Describe columns by their Arrow types."""
-        families = {role: None if pa.types.is_null(kind) else find_family(kind) for role, kind in types.items()}
-        columns = {role: Column(value=f"v.{role}", arrow=types[role], family=each) for role, each in families.items()}
-        return cls(columns=columns, plain="other" not in types or is_plain(types["other"]), handle=handle)
+    def of(cls, fields: Iterable[Any], handle: Any) -> Description:
+        """Describe columns by the fields of an Arrow schema, which are called by their roles."""
+        columns, plain = {}, True
+        for each in fields:
+            known = read_type(each.type)
+            family = None if pa.types.is_null(each.type) else known.family
+            columns[each.name] = Column(value=f"v.{each.name}", arrow=each.type, family=family)
+            plain = plain and (known.plain or each.name != "other")
+        return cls(columns=columns, plain=plain, handle=handle)
 
     @property
     def parts(self) -> tuple[Description, ...]:
@@ -371,8 +382,12 @@ class Description:
 
     def list_families(self, role: str) -> list[Family]:
         """The families of a column: several where files differ, none where the values say it."""
-        found = (each.columns[role].family for each in self.parts if role in each.columns)
-        return list(dict.fromkeys(each for each in found if each is not None))
+        found: list[Family] = []
+        for part in (self, *self.more):
+            column = part.columns.get(role)
+            if column is not None and column.family is not None and column.family not in found:
+                found.append(column.family)
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -389,7 +404,7 @@ class Table:
     def of(cls, stream: Any) -> Table:
         """The columns of a table or a reader of Arrow, which are called by their roles."""
         batches = stream.to_reader() if hasattr(stream, "to_reader") else stream
-        kinds = {field.name: field.type for field in stream.schema}
+        kinds = dict(zip(stream.schema.names, stream.schema.types, strict=True))
         return cls(kinds=kinds, batches=(tuple(batch.columns) for batch in batches))
 
     def read_columns(self, *, what: str) -> dict[str, Any]:
@@ -455,7 +470,31 @@ def check_types(described: Description, request: Request) -> None:
 
     Of several files, one that fits is enough.
     """
-    expected = {
+    for role, column in request.columns.items():
+        found = described.list_families(role)
+        if found and not any(map(partial(request.accepts, role), found)):
+            unlisted = "without a domain, " if role == "item" and request.domain is None else ""
+            expected, hint = _describe_expected(role, request.public.get(role))
+            raise DataError(
+                f"{unlisted}column {column!r} of the votes must hold {expected}",
+                f"it holds {' and '.join(found)}",
+                hint=hint,
+            )
+    # Each engine would compare other persons in its own way.
+    if not described.plain and not request.counted:
+        raise DataError(
+            f"column {request.other!r} of the votes must hold persons as plain values",
+            "it holds lists, structures, intervals or numbers of more than 38 digits",
+            hint="make one text of their parts",
+        )
+
+
+def _describe_expected(role: str, public: Domain | None) -> tuple[str, str]:
+    """What the column with a role must hold, and how to get there."""
+    if public is not None:
+        meant = "items of the domain, which" if role == "item" else "groups, whose list"
+        return f"values that can be {meant} holds {public.family}", "cast one of them to the type of the other"
+    return {
         "item": (ITEM_TYPES, "cast it to text or to whole numbers"),
         "moment": (
             "dates, timestamps or text such as 2026-08-31 or 2026-08-31T23:59Z",
@@ -465,27 +504,7 @@ def check_types(described: Description, request: Request) -> None:
             "weights: numbers, or text such as 12 or 12.5",
             "cast it to whole numbers, of seconds or minutes, say",
         ),
-    }
-    for role, public in request.public.items():
-        meant = "items of the domain, which" if role == "item" else "groups, whose list"
-        hint = "cast one of them to the type of the other"
-        expected[role] = f"values that can be {meant} holds {public.family}", hint
-    for role, families in request.families.items():
-        found = described.list_families(role)
-        if found and not families.intersection(found):
-            unlisted = "without a domain, " if role == "item" and request.domain is None else ""
-            raise DataError(
-                f"{unlisted}column {request.columns[role]!r} of the votes must hold {expected[role][0]}",
-                f"it holds {' and '.join(found)}",
-                hint=expected[role][1],
-            )
-    # Each engine would compare other persons in its own way.
-    if not described.plain and not request.counted:
-        raise DataError(
-            f"column {request.other!r} of the votes must hold persons as plain values",
-            "it holds lists, structures, intervals or numbers of more than 38 digits",
-            hint="make one text of their parts",
-        )
+    }[role]
 
 
 # Counted votes
@@ -556,6 +575,9 @@ class CellTally:
     The table has the columns of a cell, and `votes`. With a domain, an item is the number of a row, or its place among
     the items of its group, and rows that are missing have no vote. Otherwise `write` writes an item as the bytes of
     `write_item`.
+
+    A table under a private cap has a row for each cell and step between two caps. The cap is chosen here, and all that
+    is asked later is asked of the votes within it.
     """
 
     def __init__(
@@ -567,6 +589,8 @@ class CellTally:
         write: Callable[[Any], bytes | None] = write_item,
         hint: str | None = None,
     ) -> None:
+        if request.choose_cap is not None:
+            ask = _apply_cap(dialect, ask, request, request.choose_cap)
         self._dialect, self._ask, self._hint = dialect, ask, hint
         self._domain, self._groups, self._cell, self._write = request.domain, request.groups, request.cell, write
         self._chosen: Sequence[Any] = ()
@@ -637,24 +661,6 @@ class CellTally:
         together = np.concatenate(rows)
         found = [self._chosen[row] for row in together] if self._domain is None else self._domain.names(together)
         return _split(found, rows)
-
-
-def make_tally(
-    dialect: Dialect,
-    ask: Ask,
-    request: Request,
-    *,
-    write: Callable[[Any], bytes | None] = write_item,
-    hint: str | None = None,
-) -> CellTally:
-    """The tally of a table of an engine.
-
-    A table under a private cap has a row for each cell and step between two caps. The cap is chosen here, and all that
-    is asked later is asked of the votes within it.
-    """
-    if request.choose_cap is not None:
-        ask = _apply_cap(dialect, ask, request, request.choose_cap)
-    return CellTally(dialect, ask, request, write=write, hint=hint)
 
 
 def _apply_cap(dialect: Dialect, ask: Ask, request: Request, choose: Callable[[Sequence[int]], int]) -> Ask:

@@ -11,9 +11,10 @@ from typing import Any
 
 from shortlist.errors import ParameterError
 from shortlist.votes.domain import NAME, check_domain, choose_item, number_items
-from shortlist.votes.duckdb import ArrowSource, FileSource, RelationSource, Workspace, exports_arrow, open_duckdb_query
+from shortlist.votes.duckdb import ArrowSource, RelationSource, Workspace, exports_arrow, open_duckdb_query
 from shortlist.votes.failures import strip_context, translate_errors
 from shortlist.votes.files import is_path
+from shortlist.votes.formats import open_files
 from shortlist.votes.frames import PolarsSource, SparkSource, open_ibis, take_frame
 from shortlist.votes.groups import (
     ALL,
@@ -26,10 +27,10 @@ from shortlist.votes.groups import (
     number_groups,
 )
 from shortlist.votes.libraries import find_library, has_columns, unwrap
-from shortlist.votes.parquet import holds_parquet
+from shortlist.votes.parquet import DatasetFiles, holds_parquet
 from shortlist.votes.postgres import PostgresSource
 from shortlist.votes.queries import Query, find_file_kind
-from shortlist.votes.rows import ColumnsSource, SqlalchemySource, SqliteSource
+from shortlist.votes.rows import ColumnsSource, SqlalchemySource, SqliteSource, read_column
 from shortlist.votes.source import (
     VOTES,
     Choose,
@@ -173,7 +174,7 @@ def _read_domain(workspace: Workspace, domain: Any, *, column: str | None, reque
                 hint=_PASS_GROUPS,
             )
         chosen = choose_item(header, column, request)
-        return chosen | header.take(name_groups(request.by if listed else ()), where=NAME)
+        return chosen | header.take(name_groups(request.by), where=NAME) if listed else chosen
 
     with translate_errors(NAME):
         items, *columns = _read_list(workspace, domain, choose, [column or request.item], name=NAME).values()
@@ -214,13 +215,14 @@ def _read_list(workspace: Workspace, given: Any, choose: Choose, names: Sequence
     """Read the chosen columns of a public list as Arrow arrays: of a table, or of values, whose columns have names."""
     given = given.as_table() if find_library(given) == "ibis" else given
     table = None if isinstance(given, list | tuple) else read_public(workspace, given, choose, name=name)
-    if table is None:
-        if not isinstance(given, Iterable) or isinstance(given, Mapping | bytes):
-            expected = f"`{name.removeprefix('the ')}` must be a file, a list, a column, a frame or a query"
-            raise ParameterError(expected, f"not {type(given).__name__}")
-        source = ColumnsSource(workspace, {names[0]: given} if name == NAME else make_columns(given, names), name)
-        table = source.open(source.describe(choose))
-    return table.read_columns(what=name)
+    if table is not None:
+        return table.read_columns(what=name)
+    if not isinstance(given, Iterable) or isinstance(given, Mapping | bytes):
+        expected = f"`{name.removeprefix('the ')}` must be a file, a list, a column, a frame or a query"
+        raise ParameterError(expected, f"not {type(given).__name__}")
+    columns = {names[0]: given} if name == NAME else make_columns(given, names)
+    chosen = choose(Header(columns=list(columns)))
+    return {role: read_column(columns[column], what=name) for role, column in chosen.items()}
 
 
 def read_public(workspace: Workspace, domain: Any, choose: Choose, *, name: str = NAME) -> Table | None:
@@ -248,7 +250,7 @@ def open_source(workspace: Workspace, given: Any, *, name: str) -> Source | None
     if find_library(given) == "ibis" and has_columns(given):
         given = take_frame(given)
     if is_path(given):
-        return FileSource(workspace, given, name)
+        return open_files(workspace, given, name)
     open_frame = FRAMES.get(find_library(given))
     if open_frame is not None:
         return open_frame(workspace, given, name) if has_columns(given) else None
@@ -256,7 +258,7 @@ def open_source(workspace: Workspace, given: Any, *, name: str) -> Source | None
         return ColumnsSource(workspace, given, name)
     if not exports_arrow(given):
         return None
-    return (FileSource if holds_parquet(given) else ArrowSource)(workspace, given, name)
+    return (DatasetFiles if holds_parquet(given) else ArrowSource)(workspace, given, name)
 
 
 def _find_database(query: Query) -> tuple[str, Query]:

@@ -11,13 +11,12 @@ regular expressions of all engines read alike, and among texts of one pattern th
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
 
-from shortlist.periods import DAY, END_SECOND, Span
+from shortlist.periods import END_SECOND
 from shortlist.votes.values import Family, classify, read_bytes
 
 MOMENTS = (Family.DATE, Family.NAIVE, Family.AWARE, Family.TEXT)
@@ -32,48 +31,26 @@ _AFTER_ALL = "A"
 _EPOCH = datetime(1970, 1, 1)
 
 
-class MomentLookup:
-    """The periods of Python values: for columns whose values have several types. It never fails.
+def write_value(value: Any) -> str | None:
+    """Write a Python value as text: for columns whose values have several types. None if it is no moment.
 
-    >>> from datetime import date
-    >>> from shortlist.periods import read_span
-    >>> span = read_span(time="day", every="week", since="2026-W36", until="2026-W37")
-    >>> values = [date(2026, 8, 31), "2026-09-07T00:00", datetime(2026, 9, 14), 7, None]
-    >>> [MomentLookup(span).find(value) for value in values]
-    [0, 1, None, None, None]
+    >>> from datetime import UTC, date
+    >>> [write_value(each) for each in (date(2026, 8, 31), "2026-09-07T00:00", 7, None)]
+    ['2026-08-31', '2026-09-07T00:00', None, None]
+    >>> write_value(datetime(2026, 9, 14, tzinfo=UTC))
+    '2026-09-14T00:00:00+00:00'
     """
-
-    def __init__(self, span: Span) -> None:
-        self._span = span
-        self._days = [write_day(each) for each in span.wall.starts]
-        self._instants = [write_instant(each) for each in span.instants.starts]
-
-    def find(self, value: Any) -> int | None:
-        """The number of the period of a value, None where it is in none."""
-        try:
-            if isinstance(value, np.datetime64):
-                return self._span.wall.find(int(value.astype("datetime64[s]").astype(np.int64)))
-            if getattr(value, "nanosecond", 0):  # pandas
-                value = value.replace(nanosecond=0)
-            family, key = read_bytes(*classify(value))
-            if family == Family.TEXT:
-                return self._find_text(key)
-            if family == Family.DATE:
-                return self._span.wall.find((key.toordinal() - _EPOCH.toordinal()) * DAY)
-            timeline = {Family.NAIVE: self._span.wall, Family.AWARE: self._span.instants}[family]
-            return timeline.find((key.replace(tzinfo=None) - _EPOCH) // timedelta(seconds=1))
-        except Exception:  # values may have any type, and their methods may fail in any way
-            return None
-
-    def _find_text(self, text: str) -> int | None:
-        if re.fullmatch(DAY_TEXT, text):
-            numbers, place = self._span.wall.numbers, bisect_right(self._days, text[:10])
-        elif re.fullmatch(INSTANT_TEXT, text):
-            key = text.replace(" ", "T").replace("Z", "")
-            numbers, place = self._span.instants.numbers, bisect_right(self._instants, key)
-        else:
-            return None
-        return numbers[place - 1] if 0 < place <= len(numbers) else None
+    try:
+        if isinstance(value, np.datetime64):
+            value = value.astype("datetime64[s]").item()
+        elif getattr(value, "nanosecond", 0):  # pandas
+            value = value.replace(nanosecond=0)
+        family, key = read_bytes(*classify(value))
+        if family == Family.TEXT:
+            return key if re.fullmatch(f"{DAY_TEXT}|{INSTANT_TEXT}", key) else None
+        return str(key.isoformat()) if family in MOMENTS else None
+    except Exception:  # values may have any type, and their methods may fail in any way
+        return None
 
 
 def write_day(second: int) -> str:

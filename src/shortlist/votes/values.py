@@ -15,7 +15,7 @@ from decimal import Context, Decimal
 from enum import StrEnum
 from fractions import Fraction
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -74,46 +74,39 @@ _ARROW_TYPES = {
 """The families of Arrow types by their names, and the exact types where these are others."""
 
 
-def find_family(arrow_type: Any) -> Family:
-    """Tell the family of an Arrow type; a dictionary has the family of its values, and UUIDs are text.
+class ArrowType(NamedTuple):
+    """What an Arrow type means."""
 
-    >>> import pyarrow as pa
-    >>> str(find_family(pa.int8())), str(find_family(pa.timestamp("s", "UTC"))), str(find_family(pa.list_(pa.int8())))
-    ('whole numbers', 'timestamps with time zone', 'values of another type')
-    """
-    return _read_type(arrow_type)[0]
-
-
-def choose_exact_type(arrow_type: Any) -> Any:
-    """The Arrow type that all engines hold without loss: dictionaries as their values, instants as times in UTC.
-
-    DuckDB keeps instants, times of day and durations to the microsecond only, and other timestamps to the nanosecond.
-    UUIDs and JSON are text.
-    """
-    return _read_type(arrow_type)[1]
-
-
-def is_plain(arrow_type: Any) -> bool:
-    """Whether the values of an Arrow type can be persons that every engine compares alike."""
-    types, (family, exact) = pa.types, _read_type(arrow_type)
-    wide = types.is_decimal(exact) and family == Family.OTHER
-    return not (types.is_nested(exact) or types.is_interval(exact) or wide)
+    family: Family
+    exact: Any
+    """The type that all engines hold without loss. DuckDB keeps instants, times of day and durations to the microsecond
+    only, and other timestamps to the nanosecond."""
+    plain: bool
+    """Whether its values can be persons that every engine compares alike."""
 
 
 @cache
-def _read_type(arrow_type: Any) -> tuple[Family, Any]:
-    """The family and the exact type of an Arrow type."""
+def read_type(arrow_type: Any) -> ArrowType:
+    """Tell what an Arrow type means: dictionaries are their values, instants are times in UTC, UUIDs and JSON are text.
+
+    >>> import pyarrow as pa
+    >>> [str(read_type(each).family) for each in (pa.int8(), pa.timestamp("s", "UTC"), pa.list_(pa.int8()))]
+    ['whole numbers', 'timestamps with time zone', 'values of another type']
+    """
     if pa.types.is_dictionary(arrow_type):
-        return _read_type(arrow_type.value_type)
+        return read_type(arrow_type.value_type)
     found = (each for name, each in _ARROW_TYPES.items() if re.fullmatch(name, str(arrow_type)))
-    family, exact = next(found, (Family.OTHER, None))
+    family, name = next(found, (Family.OTHER, None))
     if family == Family.AWARE:
-        return family, pa.timestamp(arrow_type.unit)
+        return ArrowType(family, pa.timestamp(arrow_type.unit), plain=True)
     if family == Family.DECIMAL:
         # A negative scale stands for zeros at the end.
         digits, scale = arrow_type.precision - min(arrow_type.scale, 0), max(arrow_type.scale, 0)
-        return (family, pa.decimal128(digits, scale)) if digits <= DIGITS else (Family.OTHER, arrow_type)
-    return family, arrow_type if exact is None else pa.type_for_alias(exact)
+        if digits > DIGITS:
+            return ArrowType(Family.OTHER, arrow_type, plain=False)
+        return ArrowType(family, pa.decimal128(digits, scale), plain=True)
+    exact = arrow_type if name is None else pa.type_for_alias(name)
+    return ArrowType(family, exact, plain=not (pa.types.is_nested(exact) or pa.types.is_interval(exact)))
 
 
 # Python values
@@ -466,7 +459,7 @@ def write_exact(column: Any, *, safe: bool = True) -> Any:
     >>> write_exact(pa.array([bytes(range(16)), None], pa.uuid())).to_pylist()
     ['00010203-0405-0607-0809-0a0b0c0d0e0f', None]
     """
-    kind = choose_exact_type(column.type)
+    kind = read_type(column.type).exact
     if isinstance(column, pa.ChunkedArray):
         return pa.chunked_array([write_exact(chunk, safe=safe) for chunk in column.chunks], kind)
     if pa.types.is_dictionary(column.type) and isinstance(column.type.value_type, pa.BaseExtensionType):

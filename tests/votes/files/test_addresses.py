@@ -14,7 +14,7 @@ from tallying import tally
 
 from shortlist import Files
 from shortlist.errors import DataError, ParameterError
-from shortlist.votes.places import find_files
+from shortlist.votes.files import find_files
 
 TEXT = "user,track\n1,a\n2,a\n2,b\n"
 

@@ -317,7 +317,7 @@ def test_notices_a_file_that_changes(tmp_path, monkeypatch):
         os.utime(path, ns=(0, stamp[1] + 1))
         return stamp
 
-    monkeypatch.setattr("shortlist.votes.files._read_stamp", then_written)
+    monkeypatch.setattr("shortlist.votes.file_source._read_stamp", then_written)
     with pytest.raises(ChangedError, match="changed while it was read"):
         count(path)
 

@@ -19,7 +19,7 @@ from shortlist.periods import read_span
 from shortlist.votes.dialects import Column
 from shortlist.votes.duckdb import Workspace, write_item_bytes
 from shortlist.votes.tallies import plan_tally
-from shortlist.votes.values import Family, find_family, write_exact, write_item
+from shortlist.votes.values import Family, read_type, write_exact, write_item
 
 ASKED = {"item": "track", "person": "user"}
 READ = pytest.mark.parametrize("read", [list, dataset.dataset], ids=["files", "dataset"])
@@ -360,7 +360,7 @@ def test_sql_writes_items_as_python_does(data, name):
     """So items of files with different types are equal, and in the same order, as values of several types are."""
     kind, values = KINDS[name]
     items = make_array([None, *data.draw(st.lists(values, max_size=8))], kind)
-    if find_family(kind) != Family.FLOAT and name not in ("date64", "time ns"):
+    if read_type(kind).family != Family.FLOAT and name not in ("date64", "time ns"):
         check_written(items)
 
 
@@ -377,6 +377,6 @@ def check_written(items):
     """Compare what SQL writes with what Python writes, item by item."""
     workspace = Workspace()
     relation = workspace.connection.from_arrow(pa.table({"item": write_exact(items, safe=False)}))
-    column = Column(value="item", kind=str(relation.types[0]), family=find_family(items.type))
+    column = Column(value="item", kind=str(relation.types[0]), family=read_type(items.type).family)
     written = [row[0] for row in relation.project(write_item_bytes(column)).fetchall()]
     assert written == [write_item(read_value(each)) for each in items]
