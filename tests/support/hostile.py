@@ -507,6 +507,7 @@ def list_types(column, *, matched):
     """The types in which a writer may hold the values of a column: those in which no value is another one.
 
     Floats and text hold whole numbers with a gap, or beside a value that is none, and a column of gaps has any type.
+    Bytes hold text beside a value that is bytes.
     Units and scales are those of single values. Whether a column that is `matched` is refused depends on its family.
     """
     types, kind = pa.types, column.type
@@ -526,7 +527,8 @@ def list_types(column, *, matched):
         finer = pa.timestamp({"s": "ms", "us": "ns"}[kind.unit], kind.tz)
         return [kind, finer] if fits(column, finer) else [kind]
     if types.is_dictionary(kind) or types.is_string(kind):
-        return [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())]
+        same = [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())]
+        return same if matched or types.is_dictionary(kind) else [*same, pa.binary()]
     return [kind]
 
 

@@ -25,8 +25,8 @@ import numpy as np
 from shortlist.array_types import IntArray
 from shortlist.errors import ChangedError, DataError, ParameterError
 from shortlist.periods import Every
-from shortlist.privacy.numbers import quote
-from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
+from shortlist.privacy.numbers import quote, read_whole
+from shortlist.profile import Levels, Picks, Profile
 from shortlist.votes.array_counts import ArrayTally
 from shortlist.votes.dialects import NO_COUNT, SEVERAL_COUNTS, Column, Dialect
 from shortlist.votes.failures import strip_context, translate_errors
@@ -298,9 +298,8 @@ def read_request(
     if weight is not None and weight in (item, person, *by, time):
         raise ParameterError("`weight` must be a column that differs from all others")
     for name, limit in (("votes_per_person", votes_per_person), ("groups_per_person", groups_per_person)):
-        whole = isinstance(limit, int) and not isinstance(limit, bool) and 1 <= limit <= EVERY_LEVEL
-        if limit is not None and not whole:
-            raise ParameterError(f"`{name}` must be a whole number from 1", f"not {quote(limit)}")
+        if limit is not None:
+            read_whole(limit, name=name)
     if groups_per_person is not None and not by and not (span and span.periods):
         raise ParameterError("`groups_per_person` must go with `by`, the columns of the groups")
     if votes_per_person is not None and person is None:

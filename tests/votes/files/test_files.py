@@ -14,12 +14,11 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from pyarrow import dataset, parquet
-from tallying import observe, tally
+from tallying import observe, plan_count, tally
 
 from shortlist import Files, check
 from shortlist.errors import ChangedError, DataError, ParameterError
-from shortlist.votes import duckdb as engine
-from shortlist.votes import files, formats
+from shortlist.votes import formats
 from shortlist.votes.duckdb import _remove_left_folders
 from shortlist.votes.tallies import plan_tally
 
@@ -289,37 +288,24 @@ def test_takes_parquet_files_of_several_widths(tmp_path, all_items):
     assert all_items(counted) == [(1, 7), (1, 8), (1, 2**63)]
 
 
-def test_notices_a_file_that_is_removed(tmp_path, monkeypatch):
+def test_notices_a_file_that_is_removed(tmp_path):
     """A file that is gone before it was read has changed."""
     path = write(tmp_path, "votes.csv", "user,track\n1,a\n")
-    monkeypatch.setattr("shortlist.votes.duckdb.take_plain_columns", removing(path, engine.take_plain_columns))
+    plan = plan_count(path, person="user", item="track", domain=DOMAIN)
+    path.unlink()
     with pytest.raises(ChangedError, match="changed while it was read"):
-        count(path)
+        plan.count()
 
 
-def removing(path, counting):
-    def remove_and_count(*arguments, **options):
-        path.unlink()
-        return counting(*arguments, **options)
-
-    return remove_and_count
-
-
-def test_notices_a_file_that_changes(tmp_path, monkeypatch):
+def test_notices_a_file_that_changes(tmp_path):
     """A file that is written to while it is read gives an error, not a wrong item."""
     path = write(tmp_path, "votes.csv", "user,track\n1,a\n")
-    read_stamp = files._read_stamp
-
-    def then_written(each):
-        stamp = read_stamp(each)
-        with open(path, "a") as file:
-            file.write("2,b\n")
-        os.utime(path, ns=(0, stamp[1] + 1))
-        return stamp
-
-    monkeypatch.setattr("shortlist.votes.file_source._read_stamp", then_written)
+    plan = plan_count(path, person="user", item="track", domain=DOMAIN)
+    before = path.stat().st_mtime_ns
+    path.write_text("user,track\n1,b\n")
+    os.utime(path, ns=(0, before + 1))
     with pytest.raises(ChangedError, match="changed while it was read"):
-        count(path)
+        plan.count()
 
 
 def test_leaves_no_temporary_folder(tmp_path, monkeypatch):
