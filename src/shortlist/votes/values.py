@@ -460,6 +460,8 @@ def write_exact(column: Any, *, safe: bool = True) -> Any:
     ['00010203-0405-0607-0809-0a0b0c0d0e0f', None]
     """
     kind = read_type(column.type).exact
+    if column.type == kind:
+        return column
     if isinstance(column, pa.ChunkedArray):
         return pa.chunked_array([write_exact(chunk, safe=safe) for chunk in column.chunks], kind)
     if pa.types.is_dictionary(column.type) and isinstance(column.type.value_type, pa.BaseExtensionType):
