@@ -79,7 +79,12 @@ def _count_lists(release: Publication) -> str:
     """Count the lists of a family, and the groups with too few people, which have none."""
     number, out = len(release.lists), sum(each.is_left_out for each in release.lists)
     left_out = f" ({out:,} of {number:,} groups {'has' if out == 1 else 'have'} too few people)" if out else ""
-    return f"{write_count(number - out, 'lists')} by {' and '.join(release.by)}{left_out}"
+    return f"{count_drawn(release)} by {' and '.join(release.by)}{left_out}"
+
+
+def count_drawn(release: Publication) -> str:
+    """Count the lists of a family that were drawn."""
+    return write_count(sum(not each.is_left_out for each in release.lists), "lists")
 
 
 def _count_items(release: Publication) -> str:
@@ -157,8 +162,7 @@ def _compare_bounds(release: Publication) -> Iterator[str]:
     if marked:
         most = "what the people there can add" if "weight_unit" in release.parameters else "the people there"
         noisy = ", by the noisy number" if all(each.people is None for each in lists) else ""
-        drawn = write_count(sum(not each.is_left_out for each in lists), "lists")
-        yield f"{marked:,} of {drawn} {MAY_BE_RANDOM}: the bound is at least {most}{noisy}."
+        yield f"{marked:,} of {count_drawn(release)} {MAY_BE_RANDOM}: the bound is at least {most}{noisy}."
 
 
 def describe_votes(release: Publication) -> list[str]:

@@ -9,7 +9,7 @@ import warnings
 from fractions import Fraction
 from functools import partial
 
-from shortlist.caption import write_range
+from shortlist.caption import count_drawn, write_range
 from shortlist.privacy.numbers import write_count
 from shortlist.release import GroupList, Publication, Release
 from shortlist.terms import find_least_bound
@@ -61,8 +61,8 @@ def find_warnings(release: Publication, people: int | None) -> list[str]:
         of_people = f"; in {known:,} of them it is at least {most}" if known else ""
         bounds = write_range([find_least_bound(each.error_bound, each.assessment) for each in judged])
         found.append(
-            f"{len(judged):,} of {len(release.lists):,} lists may hold random items: the bound on the error is "
-            f"{bounds} {release.counted_in}{of_people}"
+            f"{len(judged):,} of {count_drawn(release)} may hold random items: the bound on the error is {bounds} "
+            f"{release.counted_in}{of_people}"
         )
     return found
 

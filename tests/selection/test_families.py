@@ -386,6 +386,12 @@ def test_a_family_may_have_no_list_at_all(schema):
     check_record(family, schema)
 
 
+def test_a_group_without_a_list_is_no_list_that_may_be_random():
+    """The warning counts the lists that were drawn."""
+    with pytest.warns(UsefulnessWarning, match="2 of 2 lists may hold random items"):
+        make(mechanism="joint", epsilon="0.1", people_epsilon=10, min_people=20)
+
+
 def test_noisy_people_mark_lists_that_may_be_random():
     """Without public numbers, the bound is compared with the noisy ones, and a public number comes first."""
     with pytest.warns(UsefulnessWarning, match="1 of 3 lists may hold random items") as caught:
