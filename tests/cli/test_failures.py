@@ -58,6 +58,7 @@ main()
         (["--note", "-o"], "--note must have a value; the option -o follows it"),
         (["--label", "title", "--label", "artist"], "Hint: name several columns in one: --label title,artist"),
         (["--neighbours", "near"], "error: --neighbours must be 'add-remove' or 'replace'"),
+        (["--input-format", "xml"], "error: --input-format or --domain-format must be one of parquet, csv, json"),
         (["--count", "votes"], "error: --person or --count must be named"),
         (["--sensitivity", "2"], "Hint: leave --sensitivity out"),
         (["--mechanism", "cdp-peel"], "Hint: try --delta 1e-6"),

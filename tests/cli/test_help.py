@@ -117,7 +117,9 @@ def test_mechanisms_are_all_listed() -> None:
     assert "rho of the choice + the largest rho of a candidate" in " ".join(output.split())
 
 
-@pytest.mark.parametrize(("option", "name"), [("--mechanism", "fastjoint"), ("--neighbours", "replace")])
+@pytest.mark.parametrize(
+    ("option", "name"), [("--mechanism", "fastjoint"), ("--neighbours", "replace"), ("--every", "quarter")]
+)
 def test_completion_offers_names(option: str, name: str) -> None:
     """A shell completes the names that an option takes."""
     words = {"COMP_WORDS": f"shortlist select {option} ", "COMP_CWORD": "3"}

@@ -50,14 +50,6 @@ class Format(StrEnum):
     CSV = "csv"
 
 
-class FileFormat(StrEnum):
-    """The format of a file."""
-
-    PARQUET = "parquet"
-    CSV = "csv"
-    JSON = "json"
-
-
 @dataclass(frozen=True, slots=True)
 class Option:
     """An option or an argument: its line in the help, its default, its type and its heading.
@@ -65,7 +57,7 @@ class Option:
     A line is what a value looks like, and what it means: `N | How many items to release.` Without the former, it is a
     flag, unless it has a `kind`. The option is called like the parameter of the library, unless `names` says otherwise.
     Without a heading, it is hidden. A value N is a whole number, and COLUMNS are names. Another text is passed on, and
-    the library refuses it with the name of the parameter.
+    the library refuses it with the name of the parameter. A shell completes `<one|of|some>` values.
     """
 
     line: str
@@ -78,7 +70,8 @@ class Option:
     def make_parameter(self, name: str) -> inspect.Parameter:
         """Describe the option as Typer reads it."""
         metavar, _, text = self.line.rpartition(" | ")
-        settings: dict[str, Any] = {"help": text, "metavar": metavar or None, "autocompletion": self.complete}
+        complete = self.complete or (_complete_one_of(metavar) if metavar.startswith("<") else None)
+        settings: dict[str, Any] = {"help": text, "metavar": metavar or None, "autocompletion": complete}
         if metavar in _READERS:
             settings["parser"] = _READERS[metavar]
         if self.heading == ARGUMENTS:
@@ -110,10 +103,11 @@ def complete_mechanism(incomplete: str) -> list[str]:
     return [name for name in (*MECHANISMS, *find_registered()) if name.startswith(incomplete)]
 
 
-def _complete_neighbours(incomplete: str) -> list[str]:
-    from shortlist.privacy import Neighbours
+def _complete_one_of(metavar: str) -> Callable[[str], list[str]]:
+    def complete(incomplete: str) -> list[str]:
+        return [name for name in metavar.strip("<>").split("|") if name.startswith(incomplete)]
 
-    return [str(name) for name in Neighbours if name.startswith(incomplete)]
+    return complete
 
 
 PROTECTED: Options = under(
@@ -122,7 +116,6 @@ PROTECTED: Options = under(
         "<add-remove|replace> | What one person may change: add-remove is presence in the data, replace is all "
         "votes of the person.",
         "add-remove",
-        complete=_complete_neighbours,
     ),
     unit=Option("WORD | The word for one person in the guarantee, say user or household.", "person"),
 )
@@ -205,7 +198,7 @@ WITHOUT_VOTES: Options = under(
 
 READING: Options = under(
     FILES,
-    input_format=Option("The format of FILES, if their names do not show it; json is JSON lines.", kind=FileFormat),
+    input_format="<parquet|csv|json> | The format of FILES, if their names do not show it; json is JSON lines.",
     encoding=Option("NAME | The encoding of FILES, say latin-1 or utf-16.", "utf-8"),
     no_header="CSV FILES have no header; the columns are called 1, 2 and so on.",
     delimiter="CHARACTER | The character between the fields of CSV FILES; write `tab` for a tab.",
@@ -309,13 +302,11 @@ def read_source(given: Mapping[str, Any]) -> dict[str, Any]:
     return asked
 
 
-def describe_files(
-    paths: list[str], form: FileFormat | None, encoding: str, no_header: bool, delimiter: str | None
-) -> Any:
+def describe_files(paths: list[str], form: str | None, encoding: str, no_header: bool, delimiter: str | None) -> Any:
     """Describe files by how they are to be read, if their names do not say so."""
     return shortlist.Files(
         paths,
-        format=form and str(form),
+        format=form,
         encoding=encoding,
         header=not no_header,
         delimiter="\t" if delimiter == "tab" else delimiter,

@@ -77,7 +77,7 @@ class Files:
         object.__setattr__(self, "paths", tuple(os.fsdecode(each) for each in paths))
         if self.format is not None and self.format not in FORMATS.values():
             raise ParameterError(
-                f"the format of files must be one of {', '.join(dict.fromkeys(FORMATS.values()))}",
+                f"`Files.format` must be one of {', '.join(dict.fromkeys(FORMATS.values()))}",
                 f"not {quote(self.format)}",
             )
         object.__setattr__(self, "encoding", _read_encoding(self.encoding))
