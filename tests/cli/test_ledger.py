@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from typer.testing import CliRunner, Result
 import shortlist
 from shortlist import Ledger
 from shortlist.cli.app import app
-from shortlist.errors import LedgerError
+from shortlist.ledger.charging import Account
 from shortlist.mechanisms import Joint
 
 from .conftest import Call, Select
@@ -235,23 +236,28 @@ def test_a_scheduler_can_tell_runs_apart(select: Select, folder: Path) -> None:
     assert select("--ledger", "budget.db", "--output", "no.json").exit_code == 4
 
 
+def do_before_finishing(patch: pytest.MonkeyPatch, step: Callable[[], object]) -> None:
+    """Do something when a release is made and its charge is not finished yet."""
+    original = Account.finish
+
+    def finish(account: Account, release: Any) -> Any:
+        step()
+        return original(account, release)
+
+    patch.setattr(Account, "finish", finish)
+
+
 def test_a_failure_after_the_charge_has_its_own_exit_code(select: Select, folder: Path) -> None:
     """The file cannot be written any more: the charge is spent, and with a key another run is free."""
     ledger("create", "budget.db", "--epsilon", "2")
     (folder / "out").mkdir()
-    original = Ledger.finish
-
-    def hinder(self: Ledger, *arguments: Any) -> Any:
-        (folder / "out").rmdir()
-        return original(self, *arguments)
-
     for key, words in (
         ((), "another run is charged again"),
         (("--once", "a"), "another run with the same key is free"),
     ):
         (folder / "out").mkdir(exist_ok=True)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Ledger, "finish", hinder)
+            do_before_finishing(patch, (folder / "out").rmdir)
             done = select("--ledger", "budget.db", *key, "--output", "out/top.json")
         assert done.exit_code == 6, done.stderr
         assert words in done.stderr
@@ -304,14 +310,10 @@ def test_a_week_is_charged_and_shown(call: Call, folder: Path) -> None:
     assert json.loads((folder / "ledger.json").read_text())["charges"][0]["time"] == "day"
 
 
-def test_quiet_keeps_warnings(select: Select, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quiet_keeps_warnings(select: Select, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A charge that could not be finished is said, also with --quiet."""
-
-    def fail(*arguments: object) -> None:
-        raise LedgerError("the ledger must be there")
-
     ledger("create", "budget.db", "--epsilon", "1")
-    monkeypatch.setattr(Ledger, "finish", fail)
+    do_before_finishing(monkeypatch, (folder / "budget.db").unlink)
     done = select("--ledger", "budget.db", "--output", "top.json", "--quiet")
     assert (done.exit_code, done.stdout) == (0, "")
     assert done.stderr.startswith("warning: the release is charged, but the ledger does not say that it was finished")

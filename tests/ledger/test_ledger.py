@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import inspect
 import json
 import os
 import pwd
@@ -231,6 +232,11 @@ def test_foreign_files_are_refused(tmp_path):
                 call(wrong)
 
 
+def test_a_charge_cannot_name_another_charge():
+    """Who charges by hand says what is released, and never under which identifier or key: that could be paid before."""
+    assert [*inspect.signature(Ledger.charge).parameters][1:] == ["mechanism", "guarantee", "bits", "note", "period"]
+
+
 def test_wrong_arguments_are_refused(ledger, place):
     """With errors of this library, and without a charge."""
     made = ledger.charge(TENTH)
@@ -242,6 +248,7 @@ def test_wrong_arguments_are_refused(ledger, place):
         lambda: ledger.afford("joint"),
         lambda: ledger.finish(1, release()),
         lambda: ledger.finish(made, "release"),
+        lambda: ledger.report("report.html", audit=5),
     ):
         with pytest.raises(ParameterError):
             call()

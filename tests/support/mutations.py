@@ -98,7 +98,7 @@ MUTATIONS = (
         at=0,
     ),
     Mutation("Ledger._read_budgets", "drop last", "test_the_worst_releases_use_a_period_and_the_total_up[0-1-True]"),
-    Mutation("Ledger.charge", "never", "test_all_requests_name_one_column_of_times[file]", at=4),
+    Mutation("Ledger._charge", "never", "test_all_requests_name_one_column_of_times[file]", at=3),
     Mutation("refuse_other_times", "write = for <>", "test_all_columns_of_times_are_of_one_kind[file]", at=0),
     Mutation("Calendar.find", "move border", "test_the_zone_of_the_ledger_says_when_a_period_ends", at=4),
     # The laws of the mechanisms.

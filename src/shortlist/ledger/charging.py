@@ -236,61 +236,79 @@ class Ledger:
         mechanism: Mechanism,
         guarantee: Guarantee | None = None,
         *,
-        parameters: Mapping[str, Any] | None = None,
         bits: Bits | None = None,
         note: str | None = None,
         period: Span | str | date | None = None,
-        time: str | None = None,
-        time_kind: str | None = None,
-        identifier: str | None = None,
-        once: Once | None = None,
     ) -> Charge:
         """Charge one release, before votes are read and before anything is drawn.
 
-        The guarantee and the public parameters are those of the mechanism, unless the release states others. The
-        charge is on the disk when this returns, and is never removed. Two draws are two charges. `identifier` is that
-        of the release, or a new one.
-
-        A ledger with periods needs a `period`: the days whose votes are kept by their column `time`, whose values are
-        of one `time_kind`, or a period that the caller vouches for.
+        The guarantee is that of the mechanism, unless the release states another one. The charge is on the disk when
+        this returns, and is never removed. Two draws are two charges. A ledger with periods needs the `period` that the
+        votes are of. The caller vouches for it.
         """
         if not isinstance(mechanism, Mechanism):
             raise ParameterError("`mechanism` must be a mechanism object", f"not {type(mechanism).__name__}")
-        if not is_secure(read_bits(bits)):
+        return self._charge(
+            mechanism,
+            mechanism.guarantee if guarantee is None else guarantee,
+            mechanism.parameters,
+            period,
+            identifier=draw_identifier(),
+            bits=read_bits(bits),
+            note=check_text(note, name="note"),
+        )
+
+    def _charge(
+        self,
+        mechanism: Mechanism,
+        guarantee: Guarantee,
+        parameters: Mapping[str, Any],
+        days: Span | str | date | None,
+        *,
+        identifier: str,
+        bits: Bits,
+        note: str | None,
+        once: Once | None = None,
+        time: str | None = None,
+        time_kind: str | None = None,
+    ) -> Charge:
+        """Charge the release with an identifier: to the period of its days, if there are periods.
+
+        The days are those whose votes are kept by their column `time`, whose values are of one `time_kind`, or a period
+        that the caller vouches for.
+        """
+        if not is_secure(bits):
             raise ParameterError(
                 "a release that is charged to a ledger must use secure randomness",
                 "this one can be repeated",
                 hint="leave `bits` out, or the ledger",
             )
-        check_text(note, name="note")
-        days = None if self.calendar is None else self.calendar.find(period, read_clock())
-        stated = self._restate(mechanism if guarantee is None else guarantee)
-        public = encode_parameters(mechanism.parameters if parameters is None else parameters)
-        name = identifier or draw_identifier()
+        period = None if self.calendar is None else self.calendar.find(days, read_clock())
+        stated = self._restate(guarantee)
         times: Row = {"time_column": time, "time_kind": time_kind}
         row: Row = {
-            "identifier": name,
+            "identifier": identifier,
             "made": read_clock().isoformat(),
             "version": __version__,
             "user_name": _name_user(),
             "host": socket.gethostname(),
             "mechanism": mechanism.name,
-            "parameters": json.dumps(public, ensure_ascii=False),
-            "note": note or None,
+            "parameters": json.dumps(encode_parameters(parameters), ensure_ascii=False),
+            "note": note,
             "once_key": None if once is None else once.key,
-            **({} if days is None else {"period": str(days), **times}),
+            **({} if period is None else {"period": str(period), **times}),
             **write_guarantee(stated),
         }
 
         def add(transaction: Transaction) -> Charge:
             # It is there already if the connection was cut after the commit, before the answer arrived.
-            number = _find_number(transaction, name)
+            number = _find_number(transaction, identifier)
             if number is None:
                 if once is not None and once.recall(transaction) is not None:
                     raise ReleasedBeforeError("the key must be new", "it was released meanwhile")
-                if days is not None:
+                if period is not None:
                     refuse_other_times(transaction, times)
-                _check_budgets(self._read_budgets(transaction, days), stated, before="nothing was computed; ")
+                _check_budgets(self._read_budgets(transaction, period), stated, before="nothing was computed; ")
                 number = find_last(transaction) + 1
                 insert(transaction, "charge", {"id": number, **row})
             (charge,) = read_charges(transaction, self.budget, only=number)
@@ -300,14 +318,14 @@ class Ledger:
         self._last = max(self._last, charge.number)
         return charge
 
-    def finish(self, charge: Charge, release: Publication, once: Once | None = None) -> Publication:
-        """Note that the release of a charge was made, with the hash of its record. To repeat it changes nothing.
-
-        With a key, the release is stored. If another run stored its release first, that one is returned, and this one
-        is not to be published.
-        """
+    def finish(self, charge: Charge, release: Publication) -> None:
+        """Note that the release of a charge was made, with the hash of its record. To repeat it changes nothing."""
         if not isinstance(charge, Charge) or not isinstance(release, Publication):
             raise ParameterError("`charge` and `release` must be a charge of this ledger and its release")
+        self._finish(charge, release, None)
+
+    def _finish(self, charge: Charge, release: Publication, once: Once | None) -> Publication:
+        """Finish a charge, and return the release to hand out: of a key, that of the run that was first to store it."""
         row: Row = {"finished": read_clock().isoformat(), "release": compute_hash(release), "number": charge.number}
 
         def note(transaction: Transaction) -> Publication:
@@ -325,10 +343,6 @@ class Ledger:
             return release
 
         return self._run(note, write=True)
-
-    def recall(self, once: Once | None) -> Publication | None:
-        """Give the release that is stored under a key again, for the same request. Another request is refused."""
-        return None if once is None else self._run(once.recall)
 
     def report(
         self,
@@ -353,10 +367,6 @@ class Ledger:
         said = {"purpose": purpose, "controller": controller, "contact": contact}
         text = write_report(self, {**said, "data": data, "recipients": recipients}, audit)
         write_whole(path, text, force=force)
-
-    def find_charge(self, identifier: str) -> int | None:
-        """Find the number of the charge for the release with an identifier."""
-        return self._run(lambda transaction: _find_number(transaction, identifier))
 
     def verify(self, release: Publication) -> Charge:
         """Find the charge that paid for a release. Refuse a record that is not the one that was charged."""
@@ -517,8 +527,8 @@ class Account:
         package.latest = account
         if account.ledger is None:
             refuse_given({"once": key}, "`ledger`, which keeps the release")
-        else:
-            account.recalled = account.ledger.recall(key)
+        elif key is not None:
+            account.recalled = account.ledger._run(key.recall)
         return account
 
     @property
@@ -530,24 +540,25 @@ class Account:
         """Charge the release, unless another run made it meanwhile."""
         assert self.ledger is not None
         try:
-            self._charge = self.ledger.charge(
+            self._charge = self.ledger._charge(
                 self.terms.mechanism,
                 self.terms.guarantee,
+                {**self.terms.parameters, "persons_counted": self.terms.persons_counted},
+                self.days,
+                identifier=self.id,
                 bits=self.bits,
                 note=self.note,
-                period=self.days,
-                time=self.time,
-                parameters={**self.terms.parameters, "persons_counted": self.terms.persons_counted},
-                identifier=self.id,
                 once=self.once,
+                time=self.time,
                 time_kind=time_kind,
             )
         except ReleasedBeforeError:
-            self.recalled = self.ledger.recall(self.once)
+            assert self.once is not None
+            self.recalled = self.ledger._run(self.once.recall)
 
     def find_charge(self) -> int | None:
         """Find the number of the charge in the ledger, also if the run was interrupted while it was charged."""
-        return None if self.ledger is None else self.ledger.find_charge(self.id)
+        return None if self.ledger is None else self.ledger._run(lambda each: _find_number(each, self.id))
 
     def describe(self) -> dict[str, Any]:
         """Describe when the release was charged or asked for, what for, and by which charge it was paid."""
@@ -566,7 +577,7 @@ class Account:
         if self.ledger is None or self._charge is None:
             return release
         if self.once is not None:
-            first = self.ledger.finish(self._charge, release, self.once)
+            first = self.ledger._finish(self._charge, release, self.once)
             self.stored, self.recalled = True, None if first is release else first
             return first
         try:

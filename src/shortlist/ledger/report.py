@@ -18,7 +18,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from shortlist.errors import DataError
+from shortlist.errors import DataError, ParameterError
 from shortlist.ledger.charging import Ledger
 from shortlist.ledger.rows import Charge
 from shortlist.ledger.statement import Bar, Statement, add_at, write_pair
@@ -321,6 +321,8 @@ def _describe_audit(audit: Mapping[str, Any] | None, names: Sequence[str], versi
 
 def _read_audit(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read the file of an audit, and its hash."""
+    if not isinstance(path, str | os.PathLike):
+        raise ParameterError("`audit` must be the path of a file", f"not {type(path).__name__}")
     raw = read_text(Path(path), "`audit`")
     try:
         found = json.loads(raw)
