@@ -82,7 +82,7 @@ MUTATIONS = (
     Mutation("compose", "drop right", "test_mixed_composition_holds_for_randomised_response", at=0),
     Mutation("find_largest_epsilon", "reverse", "test_a_mechanism_with_rho_is_described_by_its_parameters", at=3),
     Mutation("Score.enclose", "drop right", "test_scores_are_those_of_enumeration", at=0),
-    Mutation("Score.enclose", "swap", "test_floats_enclose_what_balls_enclose", at=0),
+    Mutation("PeelLevels.bound_spreads", "swap", "test_floats_enclose_what_balls_enclose", at=0),
     Mutation("_enclose_saving", "change sign", "test_conversion_is_safe_and_near_the_best", at=3),
     Mutation("Terms.__post_init__", "drop last", "test_the_guarantee_is_the_sum", at=1),
     # The budget of a ledger.

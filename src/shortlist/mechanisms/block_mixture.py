@@ -28,7 +28,7 @@ from flint import arb
 from numpy.typing import NDArray
 
 from shortlist.array_types import FloatArray, IntArray
-from shortlist.exact.balls import ball, enclose_exp_minus, enclose_shortfall, round_outwards, use_precision
+from shortlist.exact.balls import ball, enclose_exp_minus, enclose_shortfall, use_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import Table, are_below, enclose_sum, quantile
 from shortlist.exact.scaled import Scaled, compute_shortfalls, power, powers
@@ -289,10 +289,6 @@ class BlockMixture(Prepared, Score, Generic[AnyCandidates]):
         if effort:
             return enclose_sum([replace(cell, padded=False) for cell in self.cells()], effort)
         return self._tabulate(self._least).enclose_total().union(self._table.enclose_total())
-
-    def bound_spreads(self) -> FloatArray:
-        """Bound the spread of the law from below and above. It is that of each place."""
-        return np.array(round_outwards(self.enclose_spreads(0)[0])).reshape(2, 1)
 
     def enclose_spreads(self, effort: int) -> list[arb]:
         """Enclose the spread of the law, z = (1/rate) · ln of the sum of all weights, for each place."""

@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack
 import numpy as np
 from flint import arb, fmpq
 
-from shortlist.array_types import FloatArray, IntArray
+from shortlist.array_types import IntArray
 from shortlist.errors import DataError, ParameterError
 from shortlist.exact.balls import ball, use_precision
 from shortlist.exact.bits import Bits
-from shortlist.exact.scaled import FEW_ROUNDINGS
 from shortlist.mechanisms import stated
 from shortlist.near_names import describe_unknown
 from shortlist.privacy import Guarantee, Neighbours
@@ -88,31 +87,17 @@ class Score(ABC):
     """The k largest counts, h_(1) to h_(k)."""
 
     @abstractmethod
-    def bound_spreads(self) -> FloatArray:
-        """Bound the spread z_j of each place j by floats: a row of lower bounds, and one of upper bounds."""
-
-    @abstractmethod
     def enclose_spreads(self, effort: int) -> list[arb]:
-        """Enclose each z_j exactly, at an effort above 0."""
+        """Enclose the spread z_j of each place j: without effort by floats, else as narrowly as the effort allows."""
 
     def enclose(self, effort: int) -> arb:
-        """Enclose the mean over places j of min(z_j, h_(j)): no place can miss more votes than its count.
-
-        Without effort floats suffice. With effort the ball is exact, and its radius shrinks as effort rises.
-        """
-        if effort:
-            spreads = self.enclose_spreads(effort)
-            return sum(map(arb.min, spreads, map(arb, self.top.tolist())), arb(0)) / len(spreads)
-        below, above = np.minimum(self.bound_spreads(), self.top).sum(axis=1).tolist()
-        error = FEW_ROUNDINGS * len(self.top)
-        return arb(below * (1 - error)).union(arb(above * (1 + error))) / len(self.top)
+        """Enclose the mean over places j of min(z_j, h_(j)): no place can miss more votes than its count."""
+        spreads = self.enclose_spreads(effort)
+        return sum(map(arb.min, spreads, map(arb, self.top.tolist())), arb(0)) / len(spreads)
 
     def enclose_spread(self, effort: int) -> arb:
         """Enclose the largest z_j, which is not cut off at a count."""
-        if effort:
-            return reduce(arb.max, self.enclose_spreads(effort))
-        below, above = self.bound_spreads().max(axis=1).tolist()
-        return arb(below).union(arb(above))
+        return reduce(arb.max, self.enclose_spreads(effort))
 
 
 class CommonOptions(TypedDict, total=False):

@@ -421,6 +421,8 @@ class PeelLevels(Score):
 
     def enclose_spreads(self, effort: int) -> list[arb]:
         """Enclose each z_j at the working precision. The sum of a level follows from that of the next one."""
+        if not effort:
+            return [arb(low).union(arb(high)) for low, high in self.bound_spreads().T.tolist()]
         profile, k, rate = self.complete.profile, self.k, ball(self.rate)
         total, levels = arb(0), []
         for index in reversed(range(len(profile.values))):
