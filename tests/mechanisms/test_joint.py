@@ -1,6 +1,7 @@
 """Joint, FastJoint, Margin-Joint and PNF-Joint: one sampler, four laws."""
 
 import itertools
+import math
 from fractions import Fraction
 from itertools import pairwise
 
@@ -437,6 +438,16 @@ def test_balls_look_at_few_losses():
         known.clear()
         accept_by_balls(Uniform(bits), Uniform(bits), Fraction(1, 2), prepared.crowds)
         assert len(known) < 300
+
+
+def test_very_long_lists_are_counted_exactly():
+    """The number of lists of 100,000 items has all its digits, and a decision by balls can use it."""
+    k, allowed = 100_000, 200_000
+    profile = Profile.of(np.repeat([9, 5, 0], [1, allowed - 1, allowed]))
+    lists = Lists(profile, k, reach=20)
+    assert [lists.number(0, r) for r in (3, 4)] == [math.perm(allowed - 1, k - 1), math.perm(allowed, k)]
+    prepared = PNFJoint(k=k, epsilon=1).prepare(profile)
+    assert len(prepared.draw(SeededBits(2)).levels) == k
 
 
 def test_pnf_joint_near_a_power_of_two():

@@ -14,13 +14,14 @@ The first is drawn by `JointDraws`, a mixture over losses (block_mixture.py) of 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
-from flint import arb
+from flint import arb, fmpz
 
 from shortlist.array_types import FloatArray, IntArray
 from shortlist.errors import ParameterError
@@ -387,7 +388,8 @@ class Lists:
         if r >= self.horizon:
             return math.perm(self.profile.d, self.k)
         if r not in self._known:
-            self._known[r] = math.prod((self.count_allowed(0, np.array([r]))[0] - np.arange(self.k)).tolist())
+            left = self.count_allowed(0, np.array([r]))[0] - np.arange(self.k)
+            self._known[r] = int(multiply(left.tolist()))
         return self._known[r]
 
     def count_allowed(self, group: int, *losses: IntArray) -> IntArray:
@@ -428,3 +430,21 @@ class Lists:
             found = self._ends[np.searchsorted(self._rising, within - self.top[places, None], side="right") - 1]
         found[:, losses >= self.horizon] = self.profile.d
         return found
+
+
+_SHORT = 64
+"""Up to so many factors are multiplied one after the other: 3 to 6 times as fast as by halves."""
+
+
+def multiply(factors: Sequence[int]) -> fmpz:
+    """Multiply whole numbers by halves, so that most products have long factors of equal length.
+
+    One factor after the other takes 15 times as long for lists of 10,000 items, and 120 times as long for 100,000.
+
+    >>> int(multiply([3] * 5))
+    243
+    """
+    middle = len(factors) // 2
+    if len(factors) <= _SHORT:
+        return fmpz(math.prod(factors))
+    return multiply(factors[:middle]) * multiply(factors[middle:])
