@@ -49,6 +49,9 @@ def test_a_record_is_shown_again(call: Call, folder: Path, name: str) -> None:
 def test_a_record_becomes_an_entry_of_the_registry(call: Call, folder: Path) -> None:
     """`show --registry` prints the YAML of `Publication.to_registry`."""
     assert call("show", "top.json", "--registry").stdout == Publication.from_json(folder / "top.json").to_registry()
+    refused = call("show", "top.json", "--registry", "--format", "csv")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "--format must not go with --registry; an entry is always YAML." in refused.stderr
 
 
 @pytest.mark.usefixtures("made")

@@ -142,7 +142,7 @@ def _check_engine(engine: Engine, subject: str, check: str, *, seed: int, pairs:
             wrong = not may_differ(before, after, pair.cap, groups=groups, listed=listed, most=most, weekly=weekly)
             seen.update(pairs=1, refused=int(refused), moved=int(not refused and before != after), wrong=int(wrong))
     said = [
-        f"no count moved by more than {most}, and in {seen['moved']} pairs one moved",
+        f"no count moved by more than {most}, and in {write_count(seen['moved'], 'pairs')} one moved",
         "in the last pair one person changed too much",
         "no count moved in any pair, so nothing is shown",
     ]

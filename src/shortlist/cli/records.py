@@ -9,6 +9,7 @@ from shortlist.cli.app import app, command
 from shortlist.cli.display import print_lines, print_release
 from shortlist.cli.options import ARGUMENTS, BUDGET, OUTPUT, PRINTED, QUIET, REQUIRED, Format, Option, Options, under
 from shortlist.cli.process import make_stdout_exact
+from shortlist.errors import ParameterError
 from shortlist.votes.failures import hide_secrets
 
 _MAKE = r"""shortlist select plays --person user_id --item track \
@@ -29,6 +30,8 @@ _REGISTRY: Options = under(
 @command(app, f"{_MAKE}\nshortlist show top3.json", _RECORD, PRINTED, _REGISTRY, summary="Print a release again.")
 def show(*, record: Path, printed: Format, registry: bool) -> None:
     """Print a release again, from its record. A record that contradicts itself is refused."""
+    if registry and printed is not Format.TABLE:
+        raise ParameterError("`format` must not go with `registry`", "an entry is always YAML")
     release = _read(record)
     if registry:
         make_stdout_exact()
