@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from real_data import find_real_data
 
+from shortlist import Ledger
 from shortlist.exact.bits import SeededBits
 from shortlist.release import Release
 from shortlist.selection import select as select_from
@@ -61,6 +62,41 @@ def test_an_output_never_replaces_what_is_read_or_charged(call: Call, folder: Pa
         assert done.exit_code == 2
         assert "--output must not be a file that is read or charged" in " ".join(done.stderr.split())
         assert (folder / name).read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "select plays ASKED -k 1 --epsilon 1 --output plays/first.parquet",
+        "select plays/*.parquet ASKED -k 1 --epsilon 1 --output top.json --output ./plays/first.parquet",
+        "check plays ASKED --output plays/first.parquet",
+        "check plays ASKED --time day --period 2026 --output catalogue.csv",
+        "ledger show budget.json --output budget.json",
+        "ledger report budget.html --output budget.html",
+        "ledger report budget.json --audit budget.html --output budget.html",
+        "plan counts.json --item item --count n -k 1 --epsilon 1 --output counts.json",
+    ],
+)
+def test_no_command_replaces_what_it_reads(call: Call, folder: Path, command: str) -> None:
+    """Files are named by their paths, by a glob, or by their folder. A budget that is lost cannot start again."""
+    for name in ("budget.json", "budget.html"):
+        Ledger.create(folder / name, epsilon=1)
+    (folder / "counts.json").write_text('{"item": "a", "n": 5}\n{"item": "b", "n": 3}\n')
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    asked = "--person user_id --item track --domain catalogue.csv"
+    done = call(*command.replace("ASKED", asked).split(), "--force")
+    assert (done.exit_code, "must not be a file that is read or charged" in done.stderr) == (2, True)
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+def test_the_ledger_of_the_environment_stays(call: Call, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is charged, although no option names it."""
+    Ledger.create(folder / "budget.json", epsilon=1)
+    monkeypatch.setenv("SHORTLIST_LEDGER", "budget.json")
+    before = (folder / "budget.json").read_bytes()
+    asked = ("--person", "user_id", "--item", "track", "--domain", "catalogue.csv", "-k", "1", "--epsilon", "1")
+    done = call("select", "plays", *asked, "--output", "budget.json", "--force")
+    assert (done.exit_code, (folder / "budget.json").read_bytes()) == (2, before)
 
 
 def test_printed_forms_are_those_of_the_files(select: Select, folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable
 from importlib import import_module
 from typing import Annotated, Any
@@ -10,9 +11,11 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from shortlist.cli.options import ARGUMENTS, HEADINGS, OTHERS, Options
+from shortlist.cli.display import keep_inputs
+from shortlist.cli.options import ARGUMENTS, HEADINGS, OTHERS, READ, Options
 from shortlist.cli.process import report_errors, silence
 from shortlist.errors import ParameterError
+from shortlist.ledger import VARIABLE
 from shortlist.version import __version__
 
 __all__ = ["Command", "app", "command", "format_example", "make_group"]
@@ -57,7 +60,10 @@ class Command(TyperCommand):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command. With --quiet, nothing is printed but errors."""
+        """Run the command. It overwrites nothing that it reads. With --quiet, nothing is printed but errors."""
+        written = {each.name: each.metavar for each in self.get_params(ctx)}
+        read = [value for name, value in ctx.params.items() if written.get(name) in READ and name != "output"]
+        keep_inputs(ctx.params.get("output"), [*read, os.environ.get(VARIABLE)])
         with silence(ctx.params.get("quiet", False)):
             return super().invoke(ctx)
 

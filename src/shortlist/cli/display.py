@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -112,19 +113,14 @@ def make_table(columns: Mapping[str, Iterable[Any]], *, numbers: bool = False) -
     return table
 
 
-def check_outputs(paths: list[Path], given: list[str | None], *, force: bool, quiet: bool, once: bool = False) -> None:
-    """Refuse a release that could not be written or printed, before any data is read and any privacy is spent.
-
-    No release takes the place of a file that was `given`: votes, a domain, groups or a ledger.
-    """
+def check_outputs(paths: list[Path], *, force: bool, quiet: bool, once: bool = False) -> None:
+    """Refuse a release that could not be written or printed, before any data is read and any privacy is spent."""
     check_quiet(quiet, paths, "the release would be lost", "output='top10.json'")
     if not paths and stdout_is_closed():
         raise OutputError("stdout must be open", "it is closed", hint="name a file with `output`")
     for path in paths:
         if paths.count(path) > 1:
             raise ParameterError("each `output` must be another file", f"{str(path)!r} is named twice")
-        if any(each and os.path.exists(each) and path.exists() and path.samefile(each) for each in given):
-            raise ParameterError("`output` must not be a file that is read or charged", f"{str(path)!r} is one")
         if not force and os.path.lexists(path) and not path.is_dir():
             raise OutputError(
                 "the output must be a new file",
@@ -135,6 +131,23 @@ def check_outputs(paths: list[Path], given: list[str | None], *, force: bool, qu
                 "Choose another name, or pass `force=True` if you want that",
             )
         check_output(path, _SUFFIXES, force=force)
+
+
+def keep_inputs(output: Any, given: Any) -> None:
+    """Refuse an output that exists and is read or charged: by its path, by a glob, or in a folder."""
+    for path in map(Path, filter(os.path.exists, _list_paths(output))):
+        folders = path.resolve().parents
+        for text in map(os.path.expanduser, _list_paths(given)):
+            named = [text] if os.path.exists(text) else glob.glob(text, recursive=True)
+            if any(path.samefile(each) or Path(each).resolve() in folders for each in named):
+                raise ParameterError("`output` must not be a file that is read or charged", f"{str(path)!r} is one")
+
+
+def _list_paths(given: Any) -> list[str | Path]:
+    """List what options name: a path, nothing, or lists of them."""
+    if isinstance(given, str | Path):
+        return [given]
+    return [path for each in given or () for path in _list_paths(each)]
 
 
 def check_quiet(quiet: bool, given: object, lost: str, way: str) -> None:

@@ -22,6 +22,8 @@ from shortlist.errors import ParameterError
 HEADINGS = ("Arguments", "What", "Privacy", "Accuracy", "Budget", "Files", "Output", "Options")
 ARGUMENTS, WHAT, PRIVACY, ACCURACY, BUDGET, FILES, OUTPUT, OTHERS = HEADINGS
 
+READ = ("DATABASE", "FILE", "FILES", "LEDGER", "RECORD")
+"""What the values of options look like that name what is read or charged. An output is the only other FILE."""
 REQUIRED = inspect.Parameter.empty
 """The default of an option that must be given."""
 

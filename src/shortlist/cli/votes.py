@@ -128,8 +128,7 @@ def select(
     and no release can say it: run `shortlist check` first, which says how much weight counts.
     """
     bits, outputs = _read_bits(seed, insecure), output or []
-    given = [*(asked["files"] or []), *(asked[name] for name in ("database", "domain", "groups", "ledger"))]
-    check_outputs(outputs, given, force=force, quiet=quiet, once=asked["once"] is not None)
+    check_outputs(outputs, force=force, quiet=quiet, once=asked["once"] is not None)
     with show_progress() as step, warnings.catch_warnings():
         from shortlist.usefulness import find_warnings
 
