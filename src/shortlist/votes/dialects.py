@@ -30,6 +30,8 @@ NO_COUNT, SEVERAL_COUNTS = -1, -2
 """In place of the votes of a group: a value of it is no count, or it has several rows."""
 _PRIME, _FACTOR = 2**31 - 1, 1_000_003
 """The prime by which numbers are mixed, and the factor that makes one number of those of a group and an item."""
+_SAMPLED = 127
+"""Of so many cells, one is looked at to find out whether most votes are repeated."""
 _BLOCK = 1024
 """Rows of a group are counted in blocks of so many, to find a row without putting all in order."""
 _UTF8 = (
@@ -92,13 +94,13 @@ class Dialect:
     functions: str = ""
     """What stands before the name of a function, so that no macro can have it."""
     encode: str = "{0}"
-    draw: str = "CAST(CAST(concat('x', substr(md5({0}), {1}, 7)) AS bit(28)) AS bigint)"
-    """The SQL of seven hexadecimal digits of the hash of a text, from a place on, as a number."""
+    draw: str = "CAST(CAST(concat('x', substr({0}, {1}, 7)) AS bit(28)) AS bigint)"
+    """The SQL of seven hexadecimal digits of a text, from a place on, as a number."""
     mix: str = f"mod({{0}} * {{1}} + {{2}}, {_PRIME})"
     """The SQL of a step that mixes numbers: each is below 2³¹, so that no product has more than 64 bits."""
     materialized: str = ""
-    """The word that makes a table of a query of WITH. Without it, limits count pairs, of which the caller made a table:
-    votes that are read twice may change in between, and a person would keep more than the limit."""
+    """The word that makes a table of a query of WITH. Without it, limits count a table that the caller makes of
+    `write_unlimited`, because votes that are read twice may change in between."""
 
     def is_present(self, column: str, kind: object) -> str:
         """The SQL that says whether a value of a type is there: neither NULL nor NaN. Python's is `values.is_missing`.
@@ -283,56 +285,26 @@ class Dialect:
         further = [text for text in written.values() if text in kinds and text not in names]
         return self._write_limits(votes, request, written, further)
 
-    def write_pairs(self, votes: str, request: Request, further: Sequence[str] = ()) -> str:
-        """The query that lists each person once for each cell, with what the person gives to it if rows have weights.
+    def write_unlimited(self, votes: str, request: Request, further: Sequence[str] = ()) -> str:
+        """The query for the votes that limits are applied to, each person with a cell, and maybe several times.
 
+        Each person is there once for a cell where weights are added up, where items have texts, or without any limit.
         Rows without weight are not there.
         """
+        if request.weight is None and request.domain is not None and any(request.limits):
+            return f"SELECT * FROM {votes}"
         weight = [f"{self._write_sum(request.max_weight)} AS weight"] if request.weight is not None else []
         return self._write_distinct(votes, ("other", *request.cell), further, weight)
 
     def _write_limits(self, votes: str, request: Request, texts: Mapping[str, str], further: Sequence[str]) -> str:
-        """The query that counts cells under limits.
-
-        Persons within a limit keep all that they have. Only of the others, groups or cells are hashed and ordered. A
-        person is kept only where it is found, so no mistake in finding it keeps more than the limit.
-        """
-        count, weights = f"{self.functions}count(*)", [] if request.weight is None else ["weight"]
-        of_person, steps = [text for text in further if text == texts["other"]], dict[str, str]()
-        last, of_cells = f"SELECT * FROM {votes}", False
-        for number, (values, limit) in enumerate(request.limits):
-            before, units, sizes, many = (f"{each}_{number}" for each in ("before", "units", "sizes", "many"))
-            of_cells = values == request.cell
-            steps[before] = self._write_once(last, request, further) if of_cells else last
-            # Of a cell under a private cap, it must be known at which place it is.
-            placed = of_cells and bool(request.caps)
-            most, one, turn = (1, ", 1 AS turn", ", turn") if placed else (limit, "", "")
-            if of_cells:
-                units = before
-            else:
-                steps[units] = self._write_distinct(before, ("other", *values), of_person)
-            steps[sizes] = self._write_distinct(units, ["other"], of_person, [f"{count} AS size"])
-            few = f"other IN (SELECT other FROM {sizes} WHERE size <= {most})"
-            columns = ", ".join(("other", *values, *(weights if of_cells else ())))
-            factor, addend = (self.draw.format(texts["other"], place) for place in (1, 8))
-            # A table of its own: PostgreSQL would hash the person again for each vote.
-            drawn = f"other AS person, {factor} AS factor, {addend} AS addend"
-            steps[many] = f"SELECT {drawn} FROM {sizes} WHERE size > {most}"
-            mixed = f"SELECT {columns}, {self._write_mix(values, texts)} AS mixed FROM {units}"
-            mixed += f" JOIN {many} ON other = person"
-            order = f"CAST({self.mix.format('mixed', 'mixed', 0)} AS INTEGER), {', '.join(values)}"
-            window = f"PARTITION BY {self.write_unit(request)} ORDER BY {order}"
-            turns = f"SELECT *, {self.functions}row_number() OVER ({window}) AS turn FROM ({mixed}) AS mixed_units"
-            chosen = f"SELECT {columns}{turn} FROM ({turns}) AS ordered WHERE turn <= {limit}"
-            if of_cells:
-                last = f"SELECT {columns}{one} FROM {before} WHERE {few} UNION ALL {chosen}"
-            else:
-                same = " AND ".join(f"chosen.{name} = {before}.{name}" for name in ("other", *values))
-                found = f"EXISTS (SELECT 1 FROM ({chosen}) AS chosen WHERE {same})"
-                last = f"SELECT * FROM {before} WHERE {few} UNION ALL SELECT * FROM {before} WHERE {found}"
-        last = last if of_cells else self._write_once(last, request)
-        tables = ", ".join(f"{name} AS {self.materialized}({query})" for name, query in steps.items())
-        cell, counted = ", ".join(request.cell), f"{self._write_sum(EVERY_LEVEL) if weights else count} AS votes"
+        """The query that counts cells under limits."""
+        cell, counted = ", ".join(request.cell), f"{self.functions}count(*) AS votes"
+        if request.weight is not None:
+            counted = f"{self._write_sum(EVERY_LEVEL)} AS votes"
+        last = self.write_unlimited(votes, request, further) if self.materialized else f"SELECT * FROM {votes}"
+        start = ""
+        if any(request.limits):
+            start, last = self._write_kept(last, request, texts, further)
         if request.with_people:
             # Of each person in a group, one cell is marked: the sum of the marks is the number of people. Under a
             # private cap it is the first cell of the group that a cap keeps.
@@ -340,7 +312,6 @@ class Dialect:
             turn = f"{self.functions}row_number() OVER (PARTITION BY other, group_number ORDER BY {by})"
             last = f"SELECT *, CASE WHEN {turn} = 1 THEN 1 ELSE 0 END AS is_first FROM ({last}) AS unmarked"
             counted += f", {self.functions}sum(is_first) AS firsts"
-        start = f"WITH {tables} " if tables else ""
         if not request.caps:
             return f"{start}SELECT {cell}, {counted} FROM ({last}) AS counted GROUP BY {cell}"
         firsts = [str(cap + 1) for cap in (0, *request.caps[:-1])]
@@ -348,18 +319,85 @@ class Dialect:
         counted += f", {self.functions}sum(CASE WHEN turn IN ({', '.join(firsts)}) THEN 1 ELSE 0 END) AS exceeding"
         return f"{start}SELECT {by} AS step, {counted} FROM ({last}) AS counted GROUP BY {by}"
 
-    def _write_once(self, votes: str, request: Request, further: Sequence[str] = ()) -> str:
-        """The query for the pairs of a query for votes, unless the caller made pairs of these already."""
-        return self.write_pairs(f"({votes}) AS votes", request, further) if self.materialized else votes
+    def _write_kept(
+        self, unlimited: str, request: Request, texts: Mapping[str, str], further: Sequence[str]
+    ) -> tuple[str, str]:
+        """The query for the cells of each person that limits keep, and the tables that it needs, which stand before.
+
+        The cells of each person are put in order, and the first ones are kept. Only persons with more votes than a
+        limit keeps are hashed for that. A cell is kept only where it has a place in the order, so no mistake in finding
+        these persons or repeated votes keeps more than the limit.
+        """
+        columns, once = ["other", *request.cell, *(["weight"] if request.weight is not None else [])], "before"
+        steps = {"before": unlimited}
+        if request.weight is None and request.domain is not None:
+            steps["repeated"] = self._write_repeated(request)
+            taken, many = ", ".join(columns), "(SELECT many FROM repeated)"
+            once = f"SELECT {taken} FROM before WHERE NOT {many}"
+            once = f"({once} UNION ALL SELECT DISTINCT {taken} FROM before WHERE {many})"
+        fewest = 1 if request.caps else min(limit for _, limit in request.limits)
+        of_person = [text for text in further if text == texts["other"]]
+        sizes = self._write_distinct("before", ["other"], of_person, [f"{self.functions}count(*) AS size"])
+        code = f"CASE WHEN size > {fewest} THEN {self.functions}md5({texts['other']}) END AS code"
+        coded = f"SELECT other AS person, {code} FROM ({sizes}) AS sizes"
+        # A table of its own: PostgreSQL would hash the person again for each vote.
+        factor, addend = (f"CASE WHEN code IS NOT NULL THEN {self.draw.format('code', place)} END" for place in (1, 8))
+        steps["persons"] = f"SELECT person, {factor} AS factor, {addend} AS addend FROM ({coded}) AS coded"
+        columns += ["factor", "addend", *(text for text in further if text == texts.get("item"))]
+        last = f"SELECT {', '.join(columns)} FROM {once} AS once JOIN persons ON other = person"
+        for values, limit in request.limits:
+            last = self._write_first(last, request, values, limit, columns, texts)
+        tables = ", ".join(f"{name} AS {self.materialized}({query})" for name, query in steps.items())
+        return f"WITH {tables} ", last
+
+    def _write_first(
+        self,
+        votes: str,
+        request: Request,
+        values: Sequence[str],
+        limit: int,
+        columns: Sequence[str],
+        texts: Mapping[str, str],
+    ) -> str:
+        """The query that keeps the first groups or cells of each unit, with the turns of those, and each cell once."""
+        mixed = f"CASE WHEN factor IS NOT NULL THEN {self._write_mix(values, texts)} END AS mixed"
+        taken, square = ", ".join(columns), f"CAST({self.mix.format('mixed', 'mixed', 0)} AS INTEGER) AS hashed"
+        hashed = f"SELECT {taken}, {square} FROM (SELECT *, {mixed} FROM ({votes}) AS drawn) AS mixed_votes"
+        by_values, by_cell = (
+            f"OVER (PARTITION BY {self.write_unit(request)} ORDER BY hashed, {', '.join(names)})"
+            for names in (values, request.cell)
+        )
+        # Of rows of one cell, which all have its rank, one has the number that equals it.
+        turns = f"{self.functions}dense_rank() {by_values} AS turn"
+        places = f"{self.functions}rank() {by_cell} AS place, {self.functions}row_number() {by_cell} AS row_place"
+        ordered = f"SELECT {taken}, {turns}, {places} FROM ({hashed}) AS hashed_votes"
+        kept = f"{taken}, turn" if request.caps else taken
+        return f"SELECT {kept} FROM ({ordered}) AS ordered WHERE turn <= {limit} AND place = row_place"
+
+    def _write_repeated(self, request: Request) -> str:
+        """The query that says whether most votes are repeated, which are then left out before they are put in order.
+
+        It looks at a sample of the cells. What is counted does not depend on the answer. Without it, limits take 1.6
+        times as long where each vote is there five times, or 1.4 times as long where none is repeated.
+        """
+        count, numbers = f"{self.functions}count(*)", [f"CAST({name} AS BIGINT)" for name in request.cell]
+        sampled = f"{self.functions}mod({reduce(self.add.format, numbers)}, {_SAMPLED}) = 0"
+        sizes = self._write_distinct(f"before WHERE {sampled}", ("other", *request.cell), (), [f"{count} AS size"])
+        repeated = f"{self.functions}sum(size) > {self.add.format(count, count)}"
+        return f"SELECT coalesce({repeated}, FALSE) AS many FROM ({sizes}) AS sizes"
 
     def _write_mix(self, values: Sequence[str], texts: Mapping[str, str]) -> str:
         """The SQL that mixes the numbers of a group or cell with what was drawn for a person.
 
         In the end, the result is squared. Without that, neighbouring numbers would be kept together.
         """
-        numbers = [self.draw.format(texts[name], 1) if name in texts else f"CAST({name} AS BIGINT)" for name in values]
-        number = reduce(lambda mixed, each: self.mix.format(mixed, _FACTOR, each), numbers)
-        return self.mix.format(number, "factor", "addend")
+        return self.mix.format(self._write_number(values, texts), "factor", "addend")
+
+    def _write_number(self, values: Sequence[str], texts: Mapping[str, str]) -> str:
+        """The SQL of one number for those of a group or cell."""
+        codes = {name: f"{self.functions}md5({text})" for name, text in texts.items()}
+        numbers = [self.draw.format(codes[name], 1) if name in codes else f"CAST({name} AS BIGINT)" for name in values]
+        return reduce(lambda mixed, each: self.mix.format(mixed, _FACTOR, each), numbers)
 
     def _write_distinct(
         self, table: str, names: Sequence[str], further: Sequence[str], sums: Sequence[str] = ()
@@ -395,7 +433,7 @@ class Dialect:
     def write_finding(self, cell: Sequence[str], picks: Sequence[str]) -> str:
         """The query on `{table}` that finds items by their ranks among those of a group with equal votes."""
         number, picked = _write_number(cell), self.picks.format(*picks)
-        chosen = f"EXISTS (SELECT 1 FROM picked WHERE number = {number} AND level = votes)"
+        chosen = f"({number}, votes) IN (SELECT number, level FROM picked)"
         turn = f"row_number() OVER (PARTITION BY {number}, votes ORDER BY item) - 1 AS turn"
         ranked = f"SELECT {number} AS ranked_group, votes, item, {turn} FROM {{table}} WHERE {chosen}"
         same = "number = ranked_group AND level = votes AND rank = turn"
@@ -408,14 +446,12 @@ class Dialect:
         Rows are counted in blocks first. Then only those in the block where a row is found are put in order.
         """
         number, picked = _write_number(cell), self.picks.format(*picks)
-        chosen = f"votes <> 0 AND {number} IN (SELECT number FROM picked)"
-        first = f"item - {self.functions}mod(item, {_BLOCK})"
+        first = f"item - {self.functions}mod(item, {_BLOCK}) AS block"
+        voted = f"(SELECT {number} AS voted_group, {first}, item FROM {{table}} WHERE votes <> 0) AS voted"
         before = "CAST(sum(size) OVER (PARTITION BY voted_group ORDER BY block) - size AS BIGINT) AS voted_before"
         gaps = "item - row_number() OVER (PARTITION BY voted_group, block ORDER BY item) + 1 AS gaps"
-        same = "number = voted_group AND located.block"
         return f"""WITH picked AS ({picked}),
-            voted AS (SELECT {number} AS voted_group, {first} AS block, item FROM {{table}} WHERE {chosen}),
-            sizes AS (SELECT voted_group, block, count(*) AS size FROM voted GROUP BY voted_group, block),
+            sizes AS (SELECT voted_group, block, count(*) AS size FROM {voted} GROUP BY voted_group, block),
             blocks AS (SELECT voted_group, block, {before} FROM sizes),
             located AS (
                 SELECT place, number, rank, max(block) AS block, coalesce(max(voted_before), 0) AS voted_before
@@ -423,11 +459,11 @@ class Dialect:
                 GROUP BY place, number, rank
             ),
             ordered AS (
-                SELECT voted_group, block, {gaps} FROM voted
-                WHERE EXISTS (SELECT 1 FROM located WHERE {same} = voted.block)
+                SELECT voted_group, block, {gaps} FROM {voted}
+                WHERE (voted_group, block) IN (SELECT number, block FROM located)
             )
             SELECT place, rank + voted_before + count(gaps) FROM located
-            LEFT JOIN ordered ON {same} = ordered.block AND gaps - voted_before <= rank
+            LEFT JOIN ordered ON number = voted_group AND located.block = ordered.block AND gaps - voted_before <= rank
             GROUP BY place, rank, voted_before
         """
 
@@ -489,7 +525,7 @@ DUCKDB = Dialect(
     add='system.main."+"({0}, {1})',
     functions="system.main.",
     encode="system.main.encode({0})",
-    draw="CAST(system.main.concat('0x', system.main.substr(system.main.md5({0}), {1}, 7)) AS BIGINT)",
+    draw="CAST(system.main.concat('0x', system.main.substr({0}, {1}, 7)) AS BIGINT)",
     mix=f'system.main.mod(system.main."+"(system.main."*"({{0}}, {{1}}), {{2}}), {_PRIME})',
     materialized="MATERIALIZED ",
 )
@@ -516,7 +552,7 @@ SPARK = Dialect(
     item_bytes="concat(CAST(CASE WHEN is_valid_utf8(CAST({0} AS STRING)) THEN 'g' ELSE 'h' END AS BINARY), {0})",
     decode=_SPARK_DECODE,
     wide="CAST({0} AS DECIMAL(28, 0))",
-    draw="CAST(conv(substr(md5({0}), {1}, 7), 16, 10) AS BIGINT)",
+    draw="CAST(conv(substr({0}, {1}, 7), 16, 10) AS BIGINT)",
 )
 POSTGRES = Dialect(
     text="text",

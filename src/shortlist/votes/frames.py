@@ -222,7 +222,7 @@ class SparkSource(Source):
     def plan_counts(self, described: Description, request: Request) -> Any:
         """The data frame of cells and their votes, which Spark computes when it is asked for.
 
-        Under limits, the pairs of a person and a cell are computed at once.
+        Under limits, the votes that are matched are computed at once.
         """
         plain, session, family = described.handle, described.handle.sparkSession, described.columns["item"].family
         frames, other = {(votes := invent_name()): plain}, described.columns["other"]
@@ -252,9 +252,9 @@ class SparkSource(Source):
         )
         kinds: dict[str, str] = {}
         if request.needs_pairs:
-            # Limits look at the pairs several times. A checkpoint is computed once, whatever the votes are made of.
-            pairs = _ask(session, SPARK.write_pairs(f"({sql}) AS votes", request), frames).localCheckpoint()
-            sql, frames, kinds = f"SELECT * FROM {votes}", {votes: pairs}, dict(pairs.dtypes)
+            # Limits look at votes several times. A checkpoint is computed once, whatever the votes are made of.
+            found = _ask(session, SPARK.write_unlimited(f"({sql}) AS votes", request), frames).localCheckpoint()
+            sql, frames, kinds = f"SELECT * FROM {votes}", {votes: found}, dict(found.dtypes)
         return _ask(session, SPARK.write_counting(f"({sql}) AS votes", request, kinds, texts), frames)
 
 

@@ -144,7 +144,8 @@ class Session:
             self.connection.rollback()
             # Temporary objects are written even where a role reads only.
             self.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE")
-            for setting in ("timezone = 'UTC'", "datestyle = 'ISO'", "client_encoding = 'UTF8'"):
+            # To compile our long statements takes the server longer than it saves: a fifth of the time for 10⁶ votes.
+            for setting in ("timezone = 'UTC'", "datestyle = 'ISO'", "client_encoding = 'UTF8'", "jit = off"):
                 self.execute(f"SET LOCAL {setting}")
             try:
                 self.execute(f"CREATE VIEW {self.view} AS\n{strip_query(sql)}\n", single=True)

@@ -158,6 +158,23 @@ def test_every_engine_counts_the_people_of_a_group(hold, domain):
         ]
 
 
+def test_repeated_votes_count_once(hold, limits):
+    """Under every limit, also where most votes are repeated, and persons with many votes of few cells keep them all."""
+    rows = draw_votes(seed=4) * 4
+    voted = [
+        (user, GROUPS.index((country, week)), ITEMS.index(item))
+        for user, country, week, item in rows
+        if user is not None and (country, week) in GROUPS and item in ITEMS
+    ]
+    votes = hold(make_columns(rows))["votes"]
+    for c, m in limits:
+        options = {"by": ("country", "week"), "groups": GROUPS, "groups_per_person": c, "votes_per_person": m}
+        planned = plan(votes, domain=ITEMS, **options)
+        found = read_cells(planned.count())
+        named = {(g, ITEMS.index(item)): votes for g, listed in enumerate(found) for item, votes in listed if votes}
+        assert named == count(voted, planned.request.groups_per_person, m), (c, m)
+
+
 def test_items_without_votes_are_found_in_large_groups(hold):
     """By their ranks, in groups with few votes, with stretches full of votes, and without any."""
     domain, bits = list(range(3500)), random.Random(5)
