@@ -32,7 +32,8 @@ _LETTERS = {
 }
 _NOTES = (
     "The guarantee is for the --neighbours that you choose. rho (zCDP) is a second guarantee, to add up many releases; "
-    "r is what each of the k rounds of cdp-peel may spend. All mechanisms are exact, without floating-point noise."
+    "r is what each of the k rounds of cdp-peel may spend. All mechanisms of shortlist are exact, without "
+    "floating-point noise."
 )
 _WIDEST = 100
 _NOT_DECIDED = 3
