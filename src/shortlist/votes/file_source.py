@@ -40,6 +40,8 @@ _MAGIC = {
 _READABLE = ("uncompressed", "gzip")
 """The compressions that DuckDB reads safely. It takes a .zst file that is cut off for a complete one."""
 _COMPLETE = "is every file complete, and in the format that its name says?"
+UNREAD = re.compile("=.*[=?]", re.DOTALL)
+"""The name of a folder that names no column for DuckDB, unless the last sign is written in hexadecimal digits."""
 _CHUNK = 1 << 20
 _MARK = "shortlist-mark"
 """What cannot be decoded becomes a sign that is no UTF-8."""
@@ -192,7 +194,8 @@ class FileSource(Source):
         for part in parts:
             if part.path not in self._copies:
                 plain = self._files.encoding in UTF8
-                in_place = part.place.kind is Kind.REMOTE or (part.compression in _READABLE and plain)
+                readable = part.compression in _READABLE and not any(map(UNREAD.search, part.place.partitions))
+                in_place = part.place.kind is Kind.REMOTE or (readable and plain)
                 self._copies[part.path] = part if in_place else self._unpack(part, plain)
             found = self._copies[part.path]
             if not found.empty:
@@ -308,7 +311,9 @@ class FileSource(Source):
 
         A copy lies in the folder that votes spill to, and is removed with the workspace.
         """
-        folder = os.path.join(tempfile.mkdtemp(prefix="copy-", dir=self._workspace.folder), *place.partitions)
+        named = (each.partition("=") for each in place.partitions)
+        folders = [f"{key}={value.replace('=', '%3D').replace('?', '%3F')}" for key, _, value in named]
+        folder = os.path.join(tempfile.mkdtemp(prefix="copy-", dir=self._workspace.folder), *folders)
         os.makedirs(folder, exist_ok=True)
         path = os.path.join(folder, "data")
         self._labels[path] = place.label

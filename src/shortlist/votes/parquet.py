@@ -38,9 +38,12 @@ class ParquetFiles(FileSource):
         for part in parts:
             opened = self._connection.sql(f"SELECT * FROM {_read_parquet([part])} LIMIT 0")
             file = Path(part.place.label) if len(parts) > 1 else None
-            chosen = choose(Header(columns=opened.columns, origin=Origin.SCHEMA, file=file))
-            types = dict(zip(opened.columns, map(str, opened.types), strict=True))
-            for column in () if self._tolerant else chosen.values():
+            folders = dict(each.split("=", 1) for each in part.place.partitions)
+            local = part.place.kind is not Kind.REMOTE
+            unread = [name for name in folders if local and name not in opened.columns]  # see `file_source.UNREAD`
+            chosen = choose(Header(columns=[*opened.columns, *unread], origin=Origin.SCHEMA, file=file))
+            types = dict(zip(opened.columns, map(str, opened.types), strict=True)) | dict.fromkeys(unread, "VARCHAR")
+            for column in () if self._tolerant else (each for each in chosen.values() if each not in unread):
                 (kind,) = opened.project(quote_name(column)).to_arrow_table().schema.types
                 family = read_type(kind).family
                 known, before = first.setdefault(column, (family, part))
@@ -50,10 +53,10 @@ class ParquetFiles(FileSource):
                         f"it has not in {before.place.label!r} and {part.place.label!r}",
                         hint="write the files with one type, or cast the column in a query",
                     )
-            folders = dict(each.split("=", 1) for each in part.place.partitions)
             named = [column for column in chosen.values() if column in folders]
             constants = {column: pa.scalar(unquote(folders[column])) for column in named}
-            described.append(_choose_reader(replace(part, constants=constants), chosen, types))
+            by_arrow = any(name in unread for name in named)
+            described.append(_choose_reader(replace(part, constants=constants, by_arrow=by_arrow), chosen, types))
         return described
 
     def _open(self, groups: Sequence[Sequence[Part]]) -> Any:
@@ -79,14 +82,17 @@ def _choose_reader(part: Part, chosen: Mapping[str, str], types: Mapping[str, st
     """
     columns = chosen.values()
     part = replace(part, chosen=chosen, types=tuple(types[each] for each in columns))
-    if part.place.kind is Kind.REMOTE or not any(kind.startswith("TIME") for kind in part.types):
+    times = any(kind.startswith("TIME") for kind in part.types)
+    if part.place.kind is Kind.REMOTE or not (times or part.by_arrow):
         return part
     schema = datasets.dataset(part.path, format="parquet").schema
     constants = part.constants
     if not set(columns) <= {*schema.names, *constants}:  # DuckDB has another name for a column
         return part
     kinds = tuple(constants[each].type if each in constants else schema.field(each).type for each in columns)
-    if any(pa.types.is_time(kind) or (pa.types.is_timestamp(kind) and kind.unit == "ms") for kind in kinds):
+    if part.by_arrow or any(
+        pa.types.is_time(kind) or (pa.types.is_timestamp(kind) and kind.unit == "ms") for kind in kinds
+    ):
         return replace(part, types=kinds, by_arrow=True)
     return part
 

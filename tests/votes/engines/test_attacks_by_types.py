@@ -170,6 +170,24 @@ def test_errors_of_polars_quote_no_data():
         assert caught.value.__context__ is None
 
 
+@pytest.mark.parametrize("form", ["csv", "csv.gz", "jsonl", "parquet"])
+@pytest.mark.parametrize("person", ["YWJj==", "a=b", "?", "a?b=c"])
+def test_a_folder_may_name_a_person_by_any_signs(form, person, tmp_path, all_items):
+    """DuckDB takes a folder whose value has = or ? for one that names no column."""
+    votes = pl.DataFrame({"track": ["a"]})
+    for user in ("u1", "u2", person):
+        path = tmp_path / f"user={user}" / f"votes.{form}"
+        path.parent.mkdir()
+        if form == "parquet":
+            votes.write_parquet(path)
+        elif form == "csv.gz":
+            path.write_bytes(gzip.compress(votes.write_csv().encode()))
+        else:
+            path.write_text(votes.write_csv() if form == "csv" else votes.write_ndjson())
+    for cap in (None, 1):
+        assert counts(all_items, tmp_path, votes_per_person=cap) == {"a": 3, "b": 0}
+
+
 def test_folders_that_name_persons_are_not_shown(tmp_path):
     """The values of a layout key=value may be persons."""
     for user, form in (("alice", "a"), ("bob", "b")):
