@@ -21,6 +21,7 @@ HOLDERS = {
     "pandas": lambda folder: pd.DataFrame(CATALOGUE),
     "Polars": lambda folder: pl.DataFrame(CATALOGUE),
     "Arrow": lambda folder: pa.table(CATALOGUE),
+    "a stream of Arrow": lambda folder: pa.table(CATALOGUE).to_reader(),
     "Parquet": lambda folder: write_parquet(folder / "catalogue.parquet"),
     "CSV": lambda folder: write_csv(folder / "catalogue.csv"),
     "files": lambda folder: Files(write_csv(folder / "catalogue.txt"), format="csv"),

@@ -29,7 +29,6 @@ from shortlist.votes.array_counts import ArrayTally, read_counts
 if TYPE_CHECKING:  # a list alone needs no ledger and no release, so these modules are imported where they are used
     from shortlist.ledger.charging import Account, Ledger
     from shortlist.release import Release, ReleaseFamily
-    from shortlist.selection.labels import Labels
     from shortlist.votes.tallies import Plan
 
 Columns = str | Sequence[str]
@@ -211,7 +210,7 @@ def select(
     if wrong or item is None:
         raise _describe_right_call(wrong)
     from shortlist.ledger.charging import Account
-    from shortlist.selection.labels import Labels, read_names
+    from shortlist.selection.labels import read_names
     from shortlist.votes.tallies import plan_tally
 
     source: dict[str, Any] = {"item": item, "person": person, "count": count, "time": time, "weight": weight}
@@ -265,8 +264,8 @@ def select(
         choose_cap=None if terms.private_cap is None else choose_cap,
         span=span,
         max_weight=options.get("max_weight"),
+        labels=label_names,
     )
-    labels = Labels.read(label_names, source) if label_names else None
     if plan.groups is None:
         terms.mechanism.check_size(plan.d)
     else:
@@ -277,7 +276,8 @@ def select(
         account.charge(plan.time_kind)
     if account.recalled is not None:
         return cast("Release | ReleaseFamily", account.recalled)
-    names, drawn = _draw_from_votes(account, plan, report)
+    names, rows, drawn = _draw_from_votes(account, plan, report)
+    labels = plan.find_labels(rows) if label_names else None
     return _make(account, names, drawn, span=span, labels=labels, by=columns, groups=plan.groups)
 
 
@@ -475,8 +475,8 @@ class Selector(Generic[Items]):
 
 def _draw_from_votes(
     account: Account, plan: Plan, report: Callable[[str], None]
-) -> tuple[Sequence[Sequence[Any]], list[dict[str, Any]]]:
-    """Count the votes, and draw: the items of each list, and by name what `Terms.state_list` states about it."""
+) -> tuple[Sequence[Sequence[Any]], list[IntArray], list[dict[str, Any]]]:
+    """Count the votes, and draw: the items and rows of each list, and by name what `Terms.state_list` states of it."""
     tally = plan.count()
     report("Drawing the items")
     all_picks, drawn = account.terms.draw(tally, account.bits, people=tally.people)
@@ -485,7 +485,8 @@ def _draw_from_votes(
     unknown = [None] * len(drawn)
     known = zip(published, plan.sizes or unknown, plan.people or unknown, drawn, strict=True)
     stated = [{**own, "noisy": counts, "d": d, "people": people} for (_, counts), d, people, own in known]
-    return tally.names([rows for rows, _ in published]), stated
+    rows = [each for each, _ in published]
+    return tally.names(rows), rows, stated
 
 
 def _make(
@@ -494,7 +495,7 @@ def _make(
     drawn: Sequence[Mapping[str, Any]],
     *,
     span: Span | None = None,
-    labels: Labels | None = None,
+    labels: Iterable[Mapping[str, Sequence[Any]]] | None = None,
     by: tuple[str, ...] = (),
     groups: Iterable[tuple[Any, ...]] | None = None,
 ) -> Release | ReleaseFamily:
@@ -504,8 +505,8 @@ def _make(
 
     terms = account.terms
     lists: list[dict[str, Any]] = [
-        {"items": tuple(items), "labels": {} if labels is None else labels.find(items), **terms.state_list(**own)}
-        for items, own in zip(names, drawn, strict=True)
+        {"items": tuple(items), "labels": known, **terms.state_list(**own)}
+        for items, known, own in zip(names, labels or [{}] * len(drawn), drawn, strict=True)
     ]
     promise = terms.state_promise(drawn[0]["chosen"])
     common = {"secure": is_secure(account.bits), "span": span, **promise, **account.describe()}

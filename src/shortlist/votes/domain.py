@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import UTC
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from shortlist.votes.files import STDIN, Files, as_files, identify_files, is_pat
 from shortlist.votes.libraries import compute, duckdb, find_library, has_columns, pa, pl
 from shortlist.votes.queries import Query, list_sources, list_texts, reads_from
 from shortlist.votes.source import Header, Origin, Request
-from shortlist.votes.values import DIGITS, ITEM_TYPES, Family, read_type, write_exact
+from shortlist.votes.values import DIGITS, ITEM_TYPES, Family, is_missing, read_type, write_exact
 
 NAME = "the domain"
 _FROM_VOTES = (
@@ -42,6 +43,8 @@ class Domain:
     items: Any
     """An Arrow array; timestamps are stored in UTC."""
     family: Family
+    labels: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    """Further columns of the domain, by name: a label for each item."""
 
     @property
     def d(self) -> int:
@@ -51,6 +54,10 @@ class Domain:
     def names(self, rows: IntArray) -> list[Any]:
         """The items of some rows, as the domain wrote them."""
         return list(self._convert(self.items.take(pa.array(rows))))
+
+    def find_labels(self, rows: IntArray) -> dict[str, tuple[Any, ...]]:
+        """The labels of the items of some rows, column by column."""
+        return {name: tuple(column[row] for row in rows.tolist()) for name, column in self.labels.items()}
 
     def values(self) -> Iterator[Any]:
         """All items, in the order of their rows."""
@@ -101,8 +108,37 @@ def encode_items(column: Any, *, noun: str = "item", of: str = "domain") -> tupl
     array([ 1, -1,  0,  1])
     """
     numbered = number_items(column, noun=noun, of=of)
-    codes = compute.index_in(write_exact(column).cast(numbered.items.type), numbered.items)
-    return numbered, np.asarray(codes.fill_null(-1), dtype=np.int64)
+    return numbered, _find_rows(numbered, column)
+
+
+def add_labels(domain: Domain, items: Any, columns: Mapping[str, Any]) -> Domain:
+    """Give each item the labels of its first entry in a column of items.
+
+    >>> import pyarrow as pa
+    >>> items = pa.array(["b", None, "a", "b"])
+    >>> add_labels(number_items(items), items, {"title": ["B", "none", "A", "other"]}).find_labels(np.array([1, 0]))
+    {'title': ('B', 'A')}
+    """
+    found, first = np.unique(_find_rows(domain, items), return_index=True)
+    places = first[found >= 0].tolist()
+    values = {name: _make_alike(column) for name, column in columns.items()}
+    return replace(domain, labels={name: [column[place] for place in places] for name, column in values.items()})
+
+
+def _make_alike(column: Any) -> list[Any]:
+    """Give labels one type that a record can hold. Others, such as fractions, become text; a missing label is None."""
+    listed = column if isinstance(column, list) else column.to_pylist()
+    values = [None if is_missing(label) else label for label in listed]
+    kinds = {type(label) for label in values} - {type(None)}
+    if len(kinds) <= 1 and kinds <= {bool, int, str, Decimal, bytes, date, datetime, time}:
+        return values
+    return [None if label is None else str(label) for label in values]
+
+
+def _find_rows(domain: Domain, column: Any) -> IntArray:
+    """The row of each entry of a column of items: −1 for a gap."""
+    codes = compute.index_in(write_exact(column).cast(domain.items.type), domain.items)
+    return np.asarray(codes.fill_null(-1), dtype=np.int64)
 
 
 def _choose_held_type(exact: Any, family: Family) -> Any:

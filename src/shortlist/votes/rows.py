@@ -19,7 +19,7 @@ from shortlist.votes.failures import register_engine, translate_errors
 from shortlist.votes.libraries import find_library, pa, unwrap
 from shortlist.votes.queries import READABLE, invent_name, refuse_sql, strip_query
 from shortlist.votes.source import Choose, Description, Header, Origin, Source, Table
-from shortlist.votes.values import is_missing, make_arrow_column, read_type
+from shortlist.votes.values import is_missing, read_type
 
 _BATCH = 1 << 16
 
@@ -38,17 +38,11 @@ class ColumnsSource(Source):
 
     def open(self, described: Description) -> Table:
         """Open the columns, which have one length."""
-        columns = {role: _open_column(column, items=role != "other") for role, column in described.handle.items()}
+        columns = {role: open_column(column, items=role != "other") for role, column in described.handle.items()}
         if len(set(map(len, columns.values()))) > 1:
             raise DataError("the columns of items and of persons or counts must have one length", "they differ")
         kinds = {role: getattr(column, "type", None) for role, column in columns.items()}
         return Table(kinds=kinds, batches=_cut(list(columns.values())))
-
-
-def read_column(given: Any, *, what: str) -> Any:
-    """Read a column as an Arrow array; values without a type must all have the same."""
-    opened = _open_column(given, items=True)
-    return opened if hasattr(opened, "type") else make_arrow_column(opened, what=what)
 
 
 def _cut(columns: list[Any]) -> Generator[tuple[Any, ...], None, None]:
@@ -57,7 +51,7 @@ def _cut(columns: list[Any]) -> Generator[tuple[Any, ...], None, None]:
         yield tuple(part.combine_chunks() if hasattr(part, "combine_chunks") else part for part in parts)
 
 
-def _open_column(given: Any, *, items: bool) -> Any:
+def open_column(given: Any, *, items: bool) -> Any:
     """Open a series of pandas or Polars, an Arrow or NumPy array, or any other sequence: as an Arrow array or values.
 
     A type counts only if no value can have decided it, or if values of that type are written alike without it. So

@@ -38,7 +38,6 @@ from shortlist.votes.values import (
     LARGEST_WEIGHT,
     NUMBERS,
     Family,
-    make_arrow_column,
     read_item,
     read_type,
     write_item,
@@ -191,6 +190,8 @@ class Request:
     span: Span | None = None
     weight: str | None = None
     max_weight: int = 1
+    labels: tuple[str, ...] = ()
+    """Further columns of the domain, which travel with its items."""
     checked: bool = False
     """Whether all rows are kept for a check, whatever their types, with the texts of items and persons as counts."""
 
@@ -406,26 +407,14 @@ class Table:
         kinds = dict(zip(stream.schema.names, stream.schema.types, strict=True))
         return cls(kinds=kinds, batches=(tuple(batch.columns) for batch in batches))
 
-    def read_columns(self, *, what: str) -> dict[str, Any]:
-        """Each column as one Arrow array; values without a type must all have the same."""
-        return {
-            role: make_arrow_column(chain.from_iterable(parts), what=what)
-            if kind is None
-            else pa.chunked_array(parts, kind)
-            for (role, kind), parts in zip(self.kinds.items(), self._list_parts(), strict=True)
-        }
-
-    def list_values(self) -> list[list[Any]]:
-        """Each column as Python values."""
-        return [
-            list(chain.from_iterable(parts if kind is None else (part.to_pylist() for part in parts)))
-            for kind, parts in zip(self.kinds.values(), self._list_parts(), strict=True)
-        ]
-
-    def _list_parts(self) -> list[Sequence[Any]]:
-        """The parts of each column."""
+    def read_columns(self) -> dict[str, Any]:
+        """Each column as one Arrow array, or as a list of values if it has no type."""
         with closing(self.batches):
-            return list(zip(*self.batches, strict=True)) or [()] * len(self.kinds)
+            columns = list(zip(*self.batches, strict=True)) or [()] * len(self.kinds)
+        return {
+            role: list(chain.from_iterable(parts)) if kind is None else pa.chunked_array(parts, kind)
+            for (role, kind), parts in zip(self.kinds.items(), columns, strict=True)
+        }
 
 
 class Source(ABC):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from shortlist.array_types import IntArray
 from shortlist.errors import ParameterError
-from shortlist.votes.domain import NAME, check_domain, choose_item, number_items
+from shortlist.votes.domain import NAME, add_labels, check_domain, choose_item, number_items
 from shortlist.votes.duckdb import ArrowSource, RelationSource, Workspace, exports_arrow, open_duckdb_query
 from shortlist.votes.failures import strip_context, translate_errors
 from shortlist.votes.files import is_path
@@ -30,7 +31,7 @@ from shortlist.votes.libraries import find_library, has_columns, unwrap
 from shortlist.votes.parquet import DatasetFiles, holds_parquet
 from shortlist.votes.postgres import PostgresSource
 from shortlist.votes.queries import Query, find_file_kind
-from shortlist.votes.rows import ColumnsSource, SqlalchemySource, SqliteSource, read_column
+from shortlist.votes.rows import ColumnsSource, SqlalchemySource, SqliteSource, open_column
 from shortlist.votes.source import (
     VOTES,
     Choose,
@@ -39,14 +40,13 @@ from shortlist.votes.source import (
     Origin,
     Request,
     Source,
-    Table,
     Tally,
     check_types,
     name_groups,
     read_request,
 )
 from shortlist.votes.times import MOMENTS
-from shortlist.votes.values import Family
+from shortlist.votes.values import Family, make_arrow_column
 
 _ACCEPTED = (
     "a pandas, Polars, PyArrow, DuckDB, PySpark or Ibis table, a dict of columns, paths of files, "
@@ -100,6 +100,11 @@ class Plan:
     def people(self) -> tuple[int | None, ...] | None:
         """How many people each group has, if the list of groups says it."""
         return None if self.request.groups is None else self.request.groups.people
+
+    def find_labels(self, rows: Sequence[IntArray]) -> list[dict[str, tuple[Any, ...]]]:
+        """The labels of some rows, list by list."""
+        domain = self.request.domain
+        return [{} if domain is None else domain.find_labels(each) for each in rows]
 
     @property
     def time_kind(self) -> str | None:
@@ -174,13 +179,18 @@ def _read_domain(workspace: Workspace, domain: Any, *, column: str | None, reque
                 hint=_PASS_GROUPS,
             )
         chosen = choose_item(header, column, request)
-        return chosen | header.take(name_groups(request.by), where=NAME) if listed else chosen
+        if listed:
+            chosen |= header.take(name_groups(request.by), where=NAME)
+        return chosen | header.take(labels, where=NAME) if labels else chosen
 
+    labels = {f"label_{place}": name for place, name in enumerate(request.labels)}
     with translate_errors(NAME):
-        items, *columns = _read_list(workspace, domain, choose, [column or request.item], name=NAME).values()
-        if not listed:
-            return replace(request, domain=number_items(items))
-        numbered, groups = number_cells(items, columns)
+        columns = _read_list(workspace, domain, choose, [column or request.item], name=NAME, labels=labels)
+        found = {name: columns.pop(role) for role, name in labels.items()}
+        items, *values = columns.values()
+        numbered, groups = number_cells(items, values) if listed else (number_items(items), None)
+        if found:
+            numbered = add_labels(numbered, items, found)
         return replace(request, domain=numbered, groups=groups)
 
 
@@ -211,27 +221,32 @@ def _read_groups(workspace: Workspace, groups: Any, votes: Any, request: Request
     return replace(request, groups=listed, groups_per_person=min([*limits, request.count_lists(len(listed))]))
 
 
-def _read_list(workspace: Workspace, given: Any, choose: Choose, names: Sequence[str], *, name: str) -> dict[str, Any]:
-    """Read the chosen columns of a public list as Arrow arrays: of a table, or of values, whose columns have names."""
+def _read_list(
+    workspace: Workspace, given: Any, choose: Choose, names: Sequence[str], *, name: str, labels: Container[str] = ()
+) -> dict[str, Any]:
+    """Read the chosen columns of a public list: of a table, or of values, whose columns have names.
+
+    They are Arrow arrays. Labels may also be lists of values of any type.
+    """
     given = given.as_table() if find_library(given) == "ibis" else given
-    table = None if isinstance(given, list | tuple) else read_public(workspace, given, choose, name=name)
-    if table is not None:
-        return table.read_columns(what=name)
-    if not isinstance(given, Iterable) or isinstance(given, Mapping | bytes):
+    source = None if isinstance(given, list | tuple) else open_source(workspace, given, name=name)
+    if source is not None:
+        with source.explain_failures():
+            found = source.open(source.describe(choose)).read_columns()
+    elif not isinstance(given, Iterable) or isinstance(given, Mapping | bytes):
         expected = f"`{name.removeprefix('the ')}` must be a file, a list, a column, a frame or a query"
         raise ParameterError(expected, f"not {type(given).__name__}")
-    columns = {names[0]: given} if name == NAME else make_columns(given, names)
-    chosen = choose(Header(columns=list(columns)))
-    return {role: read_column(columns[column], what=name) for role, column in chosen.items()}
-
-
-def read_public(workspace: Workspace, domain: Any, choose: Choose, *, name: str = NAME) -> Table | None:
-    """Read the chosen columns of a domain or of groups, which are public; None if it has no columns."""
-    source = open_source(workspace, domain, name=name)
-    if source is None:
-        return None
-    with source.explain_failures():
-        return source.open(source.describe(choose))
+    elif labels:
+        raise ParameterError(
+            "`label` must go with a `domain` that has columns: a file, a frame or a dict",
+            "this one has none",
+            hint="write the catalogue to a file, or leave `label` out",
+        )
+    else:
+        columns = {names[0]: given} if name == NAME else make_columns(given, names)
+        chosen = choose(Header(columns=list(columns)))
+        found = {role: open_column(columns[column], items=True) for role, column in chosen.items()}
+    return {role: each if role in labels else make_arrow_column(each, what=name) for role, each in found.items()}
 
 
 def open_votes(workspace: Workspace, votes: Any) -> Source:

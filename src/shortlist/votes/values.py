@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Context, Decimal
@@ -416,12 +415,16 @@ def _count_nanoseconds(duration: timedelta) -> int:
 # Arrow columns
 
 
-def make_arrow_column(values: Iterable[Any], *, what: str) -> Any:
+def make_arrow_column(values: Any, *, what: str) -> Any:
     """Make an Arrow array of values that all have one type; a missing value is a gap, and a UUID is its text.
+
+    An Arrow array stays what it is.
 
     >>> make_arrow_column([1, 2**70], what="domain").type
     Decimal128Type(decimal128(38, 0))
     """
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return values
     listed = [_to_plain(value) for value in values]
     present = [value for value in listed if value is not None]
     kinds = {type(value) for value in present}
