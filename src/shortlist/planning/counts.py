@@ -7,6 +7,7 @@ already be limited, so their limits are fixed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -20,7 +21,7 @@ from shortlist.array_types import FloatArray, IntArray
 from shortlist.errors import DataError, ParameterError
 from shortlist.planning.constraints import Constraints
 from shortlist.privacy.numbers import Real, quote, read_positive, write_count
-from shortlist.profile import Profile
+from shortlist.profile import EVERY_LEVEL, Profile
 from shortlist.votes.array_counts import ArrayTally, read_counts
 from shortlist.votes.failures import strip_context
 
@@ -41,7 +42,7 @@ _VOTE_STEPS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 _FARTHEST = 5
 """A limit above so many times the mean of the votes keeps almost all of them, so it is not tried."""
 _TABLE = "the table of counts"
-_WHOLE = "^[+-]?[0-9]{1,19}$"
+_WHOLE = "[+-]?[0-9]{1,19}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -247,27 +248,16 @@ def read_count_files(files: Any, *, item: str, count: str, by: Sequence[str] = (
     """
     from shortlist.votes.duckdb import Workspace
     from shortlist.votes.formats import open_files
-    from shortlist.votes.source import Table, name_groups
+    from shortlist.votes.source import name_groups
+    from shortlist.votes.values import is_missing
 
-    workspace, wanted = Workspace(memory_limit=None), {"item": item, "other": count, **name_groups(by)}
-    opened = open_files(workspace, files, _TABLE)
-    text = "trim(CAST(other AS VARCHAR))"
-    whole = f"CASE WHEN regexp_matches({text}, '{_WHOLE}') THEN TRY_CAST({text} AS BIGINT) END"
-    keys = ", ".join(f"CAST({role} AS VARCHAR) AS {role}" for role in (*name_groups(by), "item"))
-
-    def read(*parts: Any) -> list[Any]:
-        """Read files that may have different types."""
-        united = None
-        for part in parts:
-            found = workspace.open_table(part).handle if isinstance(part, Table) else part
-            found = found.project(f"{keys}, {whole} AS votes")
-            united = found if united is None else united.union(found)
-        return [] if united is None else list(united.fetchnumpy().values())
-
-    with opened.explain_failures():
-        opened.describe(lambda header: header.take(wanted, where=_TABLE))
-        table: list[Any] = opened.read(read)
-    unnamed, uncounted = (any(np.any(np.ma.getmaskarray(each)) for each in part) for part in (table[:-1], table[-1:]))
+    source, wanted = open_files(Workspace(), files, _TABLE), {"item": item, "other": count, **name_groups(by)}
+    with source.explain_failures():
+        columns = source.open(source.describe(lambda header: header.take(wanted, where=_TABLE))).read_columns()
+        listed = {role: each if isinstance(each, list) else each.to_pylist() for role, each in columns.items()}
+    votes = list(map(_read_whole_number, listed["other"]))
+    keys = [[None if is_missing(each) else str(each) for each in listed[role]] for role in (*name_groups(by), "item")]
+    unnamed, uncounted = any(None in column for column in keys), None in votes
     if unnamed or uncounted:
         missing = "some rows have no item" + (" or no group" if by else "")
         raise DataError(
@@ -275,10 +265,10 @@ def read_count_files(files: Any, *, item: str, count: str, by: Sequence[str] = (
             missing if unnamed else "some counts are missing or no whole numbers",
             hint="is it the right column? Write 1000, not 1,000 or 1000.0",
         )
-    groups: dict[tuple[str, ...], dict[str, int]] = {}
-    for *group, name, votes in zip(*(each.tolist() for each in table), strict=True):
-        groups.setdefault(tuple(map(str, group)), {})[str(name)] = votes
-    if sum(map(len, groups.values())) < len(table[-1]):
+    groups: dict[tuple[Any, ...], dict[Any, Any]] = {}
+    for *group, name, counted in zip(*keys, votes, strict=True):
+        groups.setdefault(tuple(group), {})[name] = counted
+    if sum(map(len, groups.values())) < len(votes):
         raise DataError(
             f"{_TABLE} must name each item once" + (" in each group" if by else ""),
             "some items have several rows, as in a table of votes" + ("" if by else " or of several groups"),
@@ -288,6 +278,12 @@ def read_count_files(files: Any, *, item: str, count: str, by: Sequence[str] = (
         )
     items = len({name for each in groups.values() for name in each})
     return _collect(groups.values() or [{}], f"the counts in column {count!r}", family=bool(by), items=items)
+
+
+def _read_whole_number(value: Any) -> int | None:
+    """Read what is written as a whole number of 64 bits, also a negative one, which is refused later."""
+    text = str(value).strip()
+    return int(text) if re.fullmatch(_WHOLE, text) and abs(int(text)) <= EVERY_LEVEL else None
 
 
 def invent_counts(

@@ -98,7 +98,7 @@ class FileSource(Source):
             self._roles = list(self._parts[0].chosen if self._parts else choose(NO_HEADER))
         if self.text:
             return Description.of(pa.schema(dict.fromkeys(self._roles, pa.string())), None)
-        described: list[Description] = self.read(lambda *given: list(map(_describe_part, given)))
+        described: list[Description] = self._read(lambda *given: list(map(_describe_part, given)))
         first, *more = (
             replace(part, columns={role: _forget_type(role, column) for role, column in part.columns.items()})
             for part in described
@@ -107,7 +107,7 @@ class FileSource(Source):
 
     def open(self, described: Description) -> Table:
         """Read the columns to memory, as values where files have different types."""
-        tables: list[Table] = self.read(lambda *given: list(map(_collect, given)))
+        tables: list[Table] = self._read(lambda *given: list(map(_collect, given)))
         if len(tables) == 1:
             return tables[0]
         first, *others = (table.kinds for table in tables)
@@ -130,9 +130,9 @@ class FileSource(Source):
             with workspace.read_streams() if any(isinstance(each, Table) for each in given) else nullcontext():
                 return use(workspace.connection, replace(first, more=tuple(more)))
 
-        return self.read(use_parts)
+        return self._read(use_parts)
 
-    def read(self, use: Callable[..., _R]) -> _R:
+    def _read(self, use: Callable[..., _R]) -> _R:
         """Use the chosen columns: a relation or a table for all files of some types. Refuse files that changed.
 
         Columns are called by their roles.
