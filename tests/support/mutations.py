@@ -156,7 +156,7 @@ MUTATIONS = (
     Mutation("_CsvFiles._repair", "move border", "test_a_bad_line_of_csv_changes_no_other_line", at=2),
     Mutation("Dialect.write_counting", "write count( for count(DISTINCT ", "test_counts_each_person_once[parquet]"),
     Mutation(
-        "Dialect._write_limits", "write turn < for turn <=", "test_a_cap_keeps_so_many_votes_of_each_person[parquet]"
+        "Dialect._write_first", "write turn < for turn <=", "test_a_cap_keeps_so_many_votes_of_each_person[parquet]"
     ),
     Mutation("Request.limits", "reverse", "test_one_person_is_in_so_many_groups_and_cells", at=0),
     Mutation(
