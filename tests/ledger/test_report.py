@@ -127,6 +127,14 @@ def test_wrong_texts_and_files_are_refused(ledger, tmp_path):
     ledger.report(path, force=True)
 
 
+def test_the_page_never_replaces_its_ledger(tmp_path):
+    """A budget that is lost cannot start again."""
+    ledger = Ledger.create(tmp_path / "budget.db", epsilon=1)
+    with pytest.raises(ParameterError, match="path must be another file than the ledger"):
+        ledger.report(tmp_path / "." / "budget.db", force=True)
+    assert ledger.left.epsilon == 1
+
+
 def test_weights_and_large_limits_are_vouched_for(tmp_path):
     """A person may add a weight, and a caller may declare any sensitivity."""
     ledger = Ledger.create(tmp_path / "budget.db", epsilon=10)

@@ -364,6 +364,8 @@ class Ledger:
         """
         from shortlist.ledger.report import write_report
 
+        if isinstance(path, str | os.PathLike) and os.path.exists(path) and self.store.is_same(_locate(path, _TIMEOUT)):
+            raise ParameterError("`path` must be another file than the ledger", "a lost budget cannot start again")
         said = {"purpose": purpose, "controller": controller, "contact": contact}
         text = write_report(self, {**said, "data": data, "recipients": recipients}, audit)
         write_whole(path, text, force=force)
