@@ -218,5 +218,11 @@ def test_mutations_apply():
     """Each place that `tests/support/mutations.py` changes is there, and the test that must notice exists."""
     for mutation in MUTATIONS:
         path, text = mutate(mutation)
-        assert text != ast.unparse(ast.parse((TESTS.parent / path).read_text(encoding="utf-8"))) + "\n", mutation
+        assert text != write_again(path), mutation
         assert find_test(mutation.test)
+
+
+@cache
+def write_again(path):
+    """The text of a file as Python writes it. Most files have several places that are changed."""
+    return ast.unparse(ast.parse((TESTS.parent / path).read_text(encoding="utf-8"))) + "\n"
