@@ -471,8 +471,9 @@ def _check_private_cap(mechanism: str | Mechanism, given: Mapping[str, Any]) -> 
 
 def find_least_bound(public: ErrorBound | None, assessed: Assessment | None) -> int:
     """Find the smaller bound on the error of a list, in votes; 0 if it has none."""
-    bounds = [public, None if assessed is None else assessed.bound]
-    return min([bound.votes for bound in bounds if bound is not None], default=0)
+    if assessed is None:
+        return 0 if public is None else public.votes
+    return assessed.bound.votes if public is None else min(public.votes, assessed.bound.votes)
 
 
 def check_text(text: str | None, *, name: str) -> str | None:
