@@ -187,8 +187,10 @@ def test_only_its_owner_may_read_a_ledger(tmp_path):
 
 @pytest.mark.parametrize("key", ["two\nlines", "x" * 201, 7])
 def test_a_key_is_one_line(tmp_path, key):
-    """It is shown in terminals. A key without a ledger is refused, too."""
+    """It is shown in terminals. A key without a ledger is refused, and so is an empty one, as of an unset variable."""
     ledger = Ledger.create(tmp_path / "budget.db", epsilon=1)
+    with pytest.raises(ParameterError, match="once must be a key; it is empty"):
+        select(VOTES, **ASKED, ledger=ledger, once="")
     with pytest.raises(ParameterError, match="once must be one line"):
         select(VOTES, **ASKED, ledger=ledger, once=key)
     with pytest.raises(ParameterError, match="once must go with ledger"):

@@ -41,11 +41,11 @@ class Once:
     request: Mapping[str, str]
 
     @classmethod
-    def read(cls, key: str | None, terms: Terms, votes: Any, asked: Mapping[str, Any]) -> Once | None:
+    def read(cls, key: str, terms: Terms, votes: Any, asked: Mapping[str, Any]) -> Once:
         """Describe a request. `votes` are compared by their name if they have one."""
         text = check_text(key, name="once")
-        if text is None:
-            return None
+        if text is None:  # a variable of a scheduler that is not set would be charged again and again
+            raise ParameterError("`once` must be a key", "it is empty")
         public = {
             **encode_parameters(terms.parameters),
             "mechanism": terms.mechanism.name,
