@@ -115,6 +115,10 @@ def test_a_table_fits_a_narrow_terminal(select, monkeypatch):
     head = "country week rank item count low high people people_low people_high"
     assert head in [" ".join(line.split()) for line in done.stdout.splitlines()]
     assert all(len(line) <= 80 for line in done.stdout.splitlines())
+    monkeypatch.setenv("COLUMNS", "72")
+    done = select("--people-epsilon", "4", "--groups-per-person", "1", "--counts-epsilon", "1")
+    above, head = done.stdout.splitlines()[1:3]
+    assert (above.split(), head.split()[-2:]) == (["people_", "people_"], ["low", "high"])
 
 
 def test_small_groups_have_no_list(select, call, charts):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -95,9 +96,11 @@ def make_table(columns: Mapping[str, Iterable[Any]], *, numbers: bool = False) -
     """Lay out columns. Whole numbers stand at the right, and have separators. With `numbers`, all but the first do.
 
     What stands behind a list of items is dim. A table that is wider than the terminal has its columns closer together.
+    If that is not enough, names of columns break after underscores.
     """
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
     table, listed = Table(box=box.SIMPLE_HEAD), {name: list(values) for name, values in columns.items()}
     for place, (name, values) in enumerate(listed.items()):
@@ -108,8 +111,12 @@ def make_table(columns: Mapping[str, Iterable[Any]], *, numbers: bool = False) -
         cells = ["" if each is None else f"{each:,}" if isinstance(each, Integral) else each for each in row]
         table.add_row(*map(to_text, cells))
     console = make_console()
-    if table.__rich_measure__(console, console.options.update(width=WIDEST)).maximum > console.width:
+    widest = console.options.update(width=WIDEST)
+    if table.__rich_measure__(console, widest).maximum > console.width:
         table.padding = (0, 0)
+    if table.__rich_measure__(console, widest).maximum > console.width:
+        for column, name in zip(table.columns, listed, strict=True):
+            column.header = Text("\n").join(map(to_text, re.split("(?<=_)(?=.)", name)))
     return table
 
 
