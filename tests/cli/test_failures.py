@@ -189,6 +189,12 @@ def test_an_option_by_another_name_is_answered(select: Select, option: str, mean
     assert sorted(re.findall(r"--[a-z-]+", answer)) == meant
 
 
+def test_an_empty_name_is_a_column_that_is_not_there(select: Select) -> None:
+    """A variable of a shell may be empty. No other option is blamed."""
+    done = select("--person", "")
+    assert (done.exit_code, "error: the votes must have a column ''" in done.stderr) == (1, True)
+
+
 def test_an_option_of_another_command_is_answered(call: Call) -> None:
     """The commands that take it are named, and no option that merely looks like it."""
     done = call("check", "plays", "--votes-per-person", "5")

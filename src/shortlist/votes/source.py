@@ -288,12 +288,13 @@ def read_request(
         )
     if item in (person, count):
         raise ParameterError(f"`item` and `{('person' if count is None else 'count')}` must be different columns")
-    if len({item, person or count, *by}) < 2 + len(by):
-        twice = next(each for each in by if [item, person or count, *by].count(each) > 1)
+    columns = [item, count if person is None else person, *by]
+    if len({*columns}) < len(columns):
+        twice = next(each for each in by if columns.count(each) > 1)
         raise ParameterError(
             "`by` must name columns that differ from each other and from all others", f"{quote(twice)} has two roles"
         )
-    if time in (item, person or count, *by):
+    if time in columns:
         raise ParameterError("`time` must be a column that differs from all others")
     check_weight(weight, max_weight, person)
     if weight is not None and weight in (item, person, *by, time):
