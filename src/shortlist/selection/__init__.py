@@ -266,10 +266,10 @@ def select(
         max_weight=options.get("max_weight"),
         labels=label_names,
     )
-    if plan.groups is None:
+    if plan.request.groups is None:
         terms.mechanism.check_size(plan.d)
     else:
-        account.terms = read_terms(groups=plan.request.count_lists(len(plan.groups)))
+        account.terms = read_terms(groups=plan.request.count_lists(len(plan.request.groups)))
         _check_sizes(account.terms.mechanism, plan)
     # All that names and types tell is checked. From here on votes are read, and a failure is paid for.
     if account.ledger is not None:

@@ -414,6 +414,9 @@ def _count_nanoseconds(duration: timedelta) -> int:
 
 # Arrow columns
 
+_PLAIN = {bool, bytes, date, int, str, time, type(None)}
+"""Types of Python whose values Arrow takes as they are."""
+
 
 def make_arrow_column(values: Any, *, what: str) -> Any:
     """Make an Arrow array of values that all have one type; a missing value is a gap, and a UUID is its text.
@@ -425,21 +428,19 @@ def make_arrow_column(values: Any, *, what: str) -> Any:
     """
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return values
-    listed = [_to_plain(value) for value in values]
-    present = [value for value in listed if value is not None]
-    kinds = {type(value) for value in present}
+    listed = list(values) if set(map(type, values)) <= _PLAIN else [_to_plain(value) for value in values]
+    kinds = set(map(type, listed)) - {type(None)}
     # Arrow by itself would shorten a datetime among dates to a date, and take text among bytes for bytes.
-    mixed = len(kinds) > 1 or (kinds == {datetime} and len({value.tzinfo is None for value in present}) > 1)
-    if mixed:
+    zoned = {value.tzinfo is not None for value in listed if value is not None} if kinds == {datetime} else ()
+    if len(kinds) > 1 or len(zoned) > 1:
         names = ", ".join(sorted(kind.__name__ for kind in kinds))
         raise DataError(f"{what} must hold values of one type", f"found {names}", hint="make them all text, say")
-    declared = None
-    if kinds == {int} and any(not -(1 << 63) <= value < 1 << 63 for value in present):
-        if any(abs(value) >= _LARGEST for value in present):
-            raise DataError(f"whole numbers of {what} must have at most {DIGITS} digits", hint="make them text")
-        listed, declared = [None if each is None else Decimal(each) for each in listed], pa.decimal128(DIGITS, 0)
     with suppress(pa.ArrowException, TypeError, ValueError, OverflowError):
-        return pa.array(listed, declared)
+        return pa.array(listed)
+    if kinds == {int}:
+        if any(value is not None and abs(value) >= _LARGEST for value in listed):
+            raise DataError(f"whole numbers of {what} must have at most {DIGITS} digits", hint="make them text")
+        return pa.array([None if each is None else Decimal(each) for each in listed], pa.decimal128(DIGITS, 0))
     raise DataError(
         f"{what} must hold {ITEM_TYPES}",
         f"not {next(iter(kinds)).__name__}",
