@@ -10,3 +10,9 @@ IntArray = NDArray[np.int64]
 
 FloatArray = NDArray[np.float64]
 """Weights and other approximate numbers."""
+
+BoolArray = NDArray[np.bool_]
+"""Decisions, one for each entry."""
+
+WordArray = NDArray[np.uint64]
+"""Words of 64 random bits."""

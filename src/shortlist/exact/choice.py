@@ -18,9 +18,8 @@ from typing import Protocol, Self, TypeVar
 
 import numpy as np
 from flint import arb
-from numpy.typing import NDArray
 
-from shortlist.array_types import FloatArray, IntArray
+from shortlist.array_types import BoolArray, FloatArray, IntArray, WordArray
 from shortlist.exact.balls import enclose_exp_minus, use_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.uniform import Uniform, draw_below
@@ -103,7 +102,7 @@ class Table:
         """Enclose the weight of all cells, listed or not. For e ≤ 1/4, the sum is off by 4e/3 + O/W, below `slack`."""
         return float(self._borders[-1]) * (1 + arb(0, self.slack)) * arb(2) ** self._unit
 
-    def locate_each(self, words: NDArray[np.uint64], doubt: float = 0.0) -> IntArray:
+    def locate_each(self, words: WordArray, doubt: float = 0.0) -> IntArray:
         """Locate many numbers, given by their leading 64 bits. The index is −1 where floats cannot decide.
 
         `doubt` is added to the slack.
@@ -200,20 +199,20 @@ def is_below(number: Uniform, enclose: Callable[[int], arb]) -> bool:
 
 
 def are_below(
-    words: NDArray[np.uint64],
+    words: WordArray,
     enclose: Callable[[int, int], arb],
     bits: Bits,
     *,
     least: FloatArray | float,
     most: FloatArray | float,
-) -> NDArray[np.bool_]:
+) -> BoolArray:
     """Decide whether numbers are below chances, each given by its leading 64 bits and with its own chance.
 
     A chance rounds to a float from `least` to `most`. Floats decide if the number is not near them.
     `enclose(i, effort)` encloses the i-th chance, as for `is_below`.
     """
     numbers = words * 2.0**-64
-    below: NDArray[np.bool_] = numbers < least - _FLOAT_ERROR
+    below: BoolArray = numbers < least - _FLOAT_ERROR
     for i in np.flatnonzero(~below & (numbers <= most + _FLOAT_ERROR)).tolist():
         below[i] = is_below(Uniform(bits, int(words[i])), lambda effort, i=i: enclose(i, effort))  # type: ignore[misc]
     return below

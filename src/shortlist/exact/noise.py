@@ -22,16 +22,13 @@ from functools import cached_property, lru_cache, partial
 
 import numpy as np
 from flint import arb, ctx
-from numpy.typing import NDArray
 
-from shortlist.array_types import FloatArray, IntArray
+from shortlist.array_types import BoolArray, FloatArray, IntArray
 from shortlist.exact.balls import ball, enclose_exp_minus, enclose_shortfall, use_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import are_below, is_below
 from shortlist.exact.scaled import Scaled, draw_exponentials, powers, scale
 from shortlist.exact.uniform import Uniform, draw_words
-
-Mask = NDArray[np.bool_]
 
 _LARGEST_ROOT = 1 << 30
 _WIDE = 1 << 62
@@ -62,7 +59,7 @@ class DiscreteLaplace:
         ones = np.ones(count, dtype=np.int64)
         return draw_geometric(self._rate, ones, bits) - draw_geometric(self._rate, ones, bits)
 
-    def draw_from(self, leasts: IntArray, bits: Bits) -> tuple[IntArray, Mask]:
+    def draw_from(self, leasts: IntArray, bits: Bits) -> tuple[IntArray, BoolArray]:
         """For each a draw noise x ≥ a. The tail has no memory, and p is P(noise ≥ a)."""
         magnitudes = draw_geometric(self._rate, np.ones(len(leasts), dtype=np.int64), bits)
         return leasts + magnitudes, np.ones(len(leasts), dtype=bool)
@@ -136,7 +133,7 @@ class DiscreteGaussian:
             missing -= len(parts[-1])
         return np.concatenate(parts)
 
-    def draw_from(self, leasts: IntArray, bits: Bits) -> tuple[IntArray, Mask]:
+    def draw_from(self, leasts: IntArray, bits: Bits) -> tuple[IntArray, BoolArray]:
         """For each a draw noise x ≥ a by one proposal of rejection sampling.
 
         With τ the larger of a and ⌊σ⌋ + 1, e^(−x²/2σ²) = e^(τ²/2σ²) e^(−τx/σ²) e^(−(x−τ)²/2σ²). The second factor is a
@@ -306,7 +303,7 @@ def _invert(number: Uniform, rate: Fraction) -> int:
         number.extend()
 
 
-def flip_exp(exponents: FloatArray, exact: Callable[[int], Fraction], bits: Bits) -> Mask:
+def flip_exp(exponents: FloatArray, exact: Callable[[int], Fraction], bits: Bits) -> BoolArray:
     """For each x ≥ 0 return True with probability e^(−x), independently: −ln V is above x for a uniform V.
 
     `exponents` are the x as floats. Those below 46 are off by at most 2^-42. `exact` returns an x without error.
@@ -317,7 +314,7 @@ def flip_exp(exponents: FloatArray, exact: Callable[[int], Fraction], bits: Bits
     """
     words = draw_words(len(exponents), bits)
     logs, errors = draw_exponentials(words)
-    heads: Mask = logs > exponents
+    heads: BoolArray = logs > exponents
     for i in np.flatnonzero(np.abs(logs - exponents) <= errors + 2.0**-42).tolist():
         heads[i] = is_below(Uniform(bits, int(words[i])), lambda _, i=i: enclose_exp_minus(exact(i)))  # type: ignore[misc]
     return heads

@@ -17,9 +17,8 @@ from typing import Any
 
 import numpy as np
 from flint import arb
-from numpy.typing import NDArray
 
-from shortlist.array_types import FloatArray, IntArray
+from shortlist.array_types import FloatArray, IntArray, WordArray
 from shortlist.exact.balls import enclose_exp_minus, enclose_shortfall, round_to_float, use_precision
 
 _TABLE_BITS, _LARGE = 10, 40
@@ -143,7 +142,7 @@ _LOG_2 = math.log(2)  # checked to be the float nearest to ln 2 by a test with b
 _STEP = 2.0**-10
 
 
-def draw_exponentials(words: NDArray[np.uint64]) -> tuple[FloatArray, FloatArray]:
+def draw_exponentials(words: WordArray) -> tuple[FloatArray, FloatArray]:
     """Compute −ln U for uniform numbers U, given by their leading 64 bits, and how far it may be off.
 
     If all leading bits are 0, it may be infinitely far off.

@@ -31,11 +31,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
 
-import numpy as np
 from flint import arb
-from numpy.typing import NDArray
 
-from shortlist.array_types import FloatArray, IntArray
+from shortlist.array_types import FloatArray, IntArray, WordArray
 from shortlist.exact.balls import enclose_exp_minus, use_precision
 from shortlist.exact.choice import LossRange, refine
 from shortlist.exact.scaled import FEW_ROUNDINGS, LOG_ERROR, compute_negative_logs, draw_exponentials
@@ -47,7 +45,7 @@ Bounds = tuple[float, float]
 _UNIT = 2.0**-64
 
 
-def bound_logs(words: NDArray[np.uint64]) -> list[Bounds]:
+def bound_logs(words: WordArray) -> list[Bounds]:
     """Bound −ln U for each U, given by its leading 64 bits. If all of them are 0, the bounds say nothing."""
     logs, errors = draw_exponentials(words)
     return list(zip((logs - errors).tolist(), (logs + errors).tolist(), strict=True))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from flint import arb, fmpq
-from numpy.typing import NDArray
 
-from shortlist.array_types import IntArray
+from shortlist.array_types import IntArray, WordArray
 from shortlist.exact.bits import Bits
 
 _WORD = 64
@@ -29,7 +28,7 @@ def draw_below(bound: int, bits: Bits) -> int:
             return candidate
 
 
-def draw_words(count: int, bits: Bits) -> NDArray[np.uint64]:
+def draw_words(count: int, bits: Bits) -> WordArray:
     """Draw independent 64-bit words. Each is a uniform integer, or the leading bits of a uniform real number."""
     # Little-endian on every machine, so that a seed means the same everywhere.
     return np.frombuffer(bytearray(bits.draw(8 * count)), dtype="<u8").astype(np.uint64, copy=False)

@@ -25,9 +25,8 @@ from typing import Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from flint import arb
-from numpy.typing import NDArray
 
-from shortlist.array_types import FloatArray, IntArray
+from shortlist.array_types import BoolArray, FloatArray, IntArray
 from shortlist.exact.balls import ball, enclose_exp_minus, enclose_shortfall, use_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import Table, are_below, enclose_sum, quantile
@@ -73,7 +72,7 @@ class Candidates(Protocol):
     """A number for each group that is added to the losses of its candidates."""
     lasts: IntArray
     """The last loss that counts. It is above the reach if it is unknown."""
-    endless: NDArray[np.bool_]
+    endless: BoolArray
     """Whether the last loss stands for all losses from there on."""
 
     def number(self, group: int, *losses: int) -> int:
@@ -361,7 +360,7 @@ def find_reach(candidates: float, rate: Fraction) -> int:
     return min(EVERY_LEVEL, nats * rate.denominator // rate.numerator + 1)
 
 
-def draw_reaches(rate: Fraction, starts: IntArray, ends: IntArray, losses: IntArray, bits: Bits) -> NDArray[np.bool_]:
+def draw_reaches(rate: Fraction, starts: IntArray, ends: IntArray, losses: IntArray, bits: Bits) -> BoolArray:
     """For each span draw a loss r in [start, end) with probability ∝ q^r. Return whether r ≥ loss.
 
     An end of −1 stands for no end. A uniform number reaches the loss if it is not below the share of [start, loss) in
