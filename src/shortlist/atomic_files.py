@@ -11,8 +11,10 @@ from typing import BinaryIO
 from shortlist.errors import OutputError
 from shortlist.exact.bits import SystemBits
 
+PathLike = str | os.PathLike[str]
 
-def check_target(path: str | os.PathLike[str], *, force: bool = False, what: str = "the output") -> Path:
+
+def check_target(path: PathLike, *, force: bool = False, what: str = "the output") -> Path:
     """Refuse a path where a file cannot be written, which errors call `what`. Call it before the work starts.
 
     >>> check_target("no/such/folder/top10.json")
@@ -42,7 +44,7 @@ def check_target(path: str | os.PathLike[str], *, force: bool = False, what: str
 
 
 def write_whole(
-    path: str | os.PathLike[str],
+    path: PathLike,
     content: str | bytes | Callable[[BinaryIO], object],
     *,
     force: bool = False,

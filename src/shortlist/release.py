@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Self, overload
 import numpy as np
 
 from shortlist import caption, record, registry
-from shortlist.atomic_files import write_whole
+from shortlist.atomic_files import PathLike, write_whole
 from shortlist.errors import DataError, ParameterError
 from shortlist.exact.bits import SystemBits
 from shortlist.mechanisms.accuracy import Assessment, ErrorBound, NoisyPeople, ReleasedCounts
@@ -36,8 +36,6 @@ from shortlist.terms import TOO_FEW_PEOPLE
 from shortlist.version import __version__
 from shortlist.votes.failures import hide_secrets
 from shortlist.votes.libraries import import_optional
-
-PathLike = str | os.PathLike[str]
 
 METADATA = "shortlist.release"
 """Under this name, Parquet and Arrow metadata and pandas attributes hold the whole record as JSON."""

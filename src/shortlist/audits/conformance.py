@@ -15,6 +15,7 @@ from shortlist.audits.cases import Case, list_cases
 from shortlist.exact.balls import use_precision
 from shortlist.mechanisms import Mechanism
 from shortlist.mechanisms.stated import Histogram, collect_law, neighbours
+from shortlist.privacy import Neighbours
 from shortlist.privacy.numbers import Real, write_exact
 from shortlist.version import __version__
 
@@ -45,7 +46,7 @@ def write_conformance(epsilon: Real = 1) -> str:
 
 
 def _describe_case(case: Case) -> Iterator[dict[str, Any]]:
-    for relation in ("add-remove", "replace"):
+    for relation in Neighbours:
         for k in range(1, case.fit(1 if case.noisy else 2) + 1):
             mechanism = case.build(k, relation)
             promise, rate = mechanism.guarantee, None if case.noisy else mechanism.round_rate

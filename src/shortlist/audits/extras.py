@@ -33,7 +33,6 @@ from shortlist.terms import Terms
 Pairs = Iterable[tuple[Any, Any]]
 """Tables and their neighbours."""
 
-_RELATIONS = ("add-remove", "replace")
 _SIZES = (0, 1, 2, 3, 5000)
 """How many votes a person of a small table has: none, few, and more than the largest cap."""
 _NOISES: tuple[dict[str, Any], ...] = ({}, {"delta": Fraction(1, 10**6)}, {"without_domain": True})
@@ -65,17 +64,17 @@ def check_extras(trials: int, bits: Bits | None, progress: Callable[[str], None]
     """Check all that may be bought beside a list."""
     source = read_bits(bits)
     progress("private cap: enumerating all neighbours")
-    for relation in _RELATIONS:
+    for relation in Neighbours:
         yield enumerate_cap(relation)
         yield enumerate_cap_and_list(relation)
     yield sample_cap(trials, source)
     progress("people of groups: enumerating all neighbours")
-    for relation in _RELATIONS:
+    for relation in Neighbours:
         yield enumerate_people(relation)
     yield sample_people(read_people("add-remove", 2), trials, source)
     for asked in _COUNTS:
         progress(f"{_name_counts(asked)}: enumerating all neighbours")
-        for relation in _RELATIONS:
+        for relation in Neighbours:
             yield enumerate_counts(asked, relation)
         yield sample_counts(asked, trials, source)
 

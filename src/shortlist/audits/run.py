@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +13,7 @@ from importlib.metadata import distributions
 from itertools import groupby
 from typing import Any
 
-from shortlist.atomic_files import write_whole
+from shortlist.atomic_files import PathLike, write_whole
 from shortlist.audits.cases import Case, Finding, Result, list_cases
 from shortlist.audits.extras import check_extras
 from shortlist.audits.frequencies import check_frequencies, check_independence
@@ -30,6 +29,7 @@ from shortlist.audits.tables import check_tables
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits, is_secure, read_bits
 from shortlist.mechanisms import MECHANISMS, Mechanism, is_own
+from shortlist.privacy import Neighbours
 from shortlist.privacy.numbers import Real, quote, write_exact
 from shortlist.version import __version__
 
@@ -47,7 +47,6 @@ _NOTE = (
 DEFAULT_TRIALS = 5000
 
 _FEWEST, _MOST = 1000, 10**7
-_RELATIONS = ("add-remove", "replace")
 _SAMPLES: dict[str, dict[str, Any]] = {
     "frequencies": {"k": 2},
     "frequencies, replace": {"k": 3, "relation": "replace"},
@@ -124,7 +123,7 @@ def check_case(
             yield bound_epsilon(case, pair, trials, bits)
         return
     telling = []
-    for relation in _RELATIONS:
+    for relation in Neighbours:
         progress(f"{case}: enumerating all neighbours ({relation})")
         finding, pair = enumerate_losses(case, relation)
         telling.append(pair)
@@ -147,7 +146,7 @@ def _find_pairs(case: Case) -> Iterator[Pair]:
     """Find pairs of neighbours for a mechanism without a law: those that tell a mechanism like it apart best."""
     like, options = ("joint", {}) if case.needs_domain else ("limited-domain", {"delta": case.delta or Fraction(1, 5)})
     guide = Case(kind=MECHANISMS[like], epsilon=case.epsilon, options=options)
-    for relation in _RELATIONS:
+    for relation in Neighbours:
         yield enumerate_losses(guide, relation, largest_d=3)[1]
 
 
@@ -225,7 +224,7 @@ class AuditReport:
     def _source(self) -> str:
         return "randomness of the operating system" if self.secure else "randomness that the caller gave"
 
-    def to_json(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
+    def to_json(self, path: PathLike, *, force: bool = False) -> None:
         """Write the report to a file, whole or not at all."""
         text = json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
         write_whole(path, text, force=force)

@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from shortlist import ledger as package
-from shortlist.atomic_files import write_whole
+from shortlist.atomic_files import PathLike, write_whole
 from shortlist.errors import LedgerError, ParameterError, ShortlistError, refuse_given
 from shortlist.exact.bits import Bits, is_secure, read_bits
 from shortlist.ledger.budget import Amount, Budget, add_up
 from shortlist.ledger.calendar import Calendar
-from shortlist.ledger.file import File, PathLike
+from shortlist.ledger.file import File
 from shortlist.ledger.once import Once, ReleasedBeforeError
 from shortlist.ledger.rows import (
     Charge,

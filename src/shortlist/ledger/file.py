@@ -15,15 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from shortlist.atomic_files import check_target, write_whole
+from shortlist.atomic_files import PathLike, check_target, write_whole
 from shortlist.errors import LedgerError, OutputError, ParameterError
 from shortlist.ledger.rows import SCHEMA_VERSION, TABLES, Row, Store, check_version, insert
 from shortlist.votes.failures import hide_secrets
 
 if TYPE_CHECKING:
     import sqlite3
-
-PathLike = str | os.PathLike[str]
 
 APPLICATION = int.from_bytes(b"SLdg")
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from shortlist.atomic_files import PathLike
 from shortlist.errors import DataError, ParameterError
 from shortlist.ledger.charging import Ledger
 from shortlist.ledger.rows import Charge
@@ -63,7 +64,7 @@ _List = tuple[str, tuple[Charge, ...]]
 guarantee."""
 
 
-def write_report(ledger: Ledger, said: Mapping[str, str | None], audit: str | os.PathLike[str] | None = None) -> str:
+def write_report(ledger: Ledger, said: Mapping[str, str | None], audit: PathLike | None = None) -> str:
     """Write the page. `said` are texts of the publisher by their names, and `audit` is the file of an audit."""
     texts = {name: _fill(check_text(said.get(name), name=name), what) for name, what in _SAID.items()}
     audited = None if audit is None else _read_audit(audit)
@@ -319,7 +320,7 @@ def _describe_audit(audit: Mapping[str, Any] | None, names: Sequence[str], versi
     return f"<strong>{_show(text)}</strong> SHA-256 of the file: <code>{audit['hash']}</code>"
 
 
-def _read_audit(path: str | os.PathLike[str]) -> dict[str, Any]:
+def _read_audit(path: PathLike) -> dict[str, Any]:
     """Read the file of an audit, and its hash."""
     if not isinstance(path, str | os.PathLike):
         raise ParameterError("`audit` must be the path of a file", f"not {type(path).__name__}")

@@ -5,14 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import partial
 from html import escape
 from typing import Any, overload
 
-from shortlist.atomic_files import write_whole
+from shortlist.atomic_files import PathLike, write_whole
 from shortlist.errors import DataError, ParameterError, refuse_given
 from shortlist.ledger.budget import Budget
 from shortlist.mechanisms import DEFAULT_MECHANISM, MECHANISMS, Mechanism, build_mechanism, find_kind
@@ -171,8 +170,8 @@ class Plan:
     @overload
     def to_json(self) -> str: ...
     @overload
-    def to_json(self, path: str | os.PathLike[str], *, force: bool = ...) -> None: ...
-    def to_json(self, path: str | os.PathLike[str] | None = None, *, force: bool = False) -> str | None:
+    def to_json(self, path: PathLike, *, force: bool = ...) -> None: ...
+    def to_json(self, path: PathLike | None = None, *, force: bool = False) -> str | None:
         """Write the plan as JSON, to a file or as text."""
         text = json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
         if path is None:
@@ -180,9 +179,7 @@ class Plan:
         write_whole(path, text, force=force)
         return None
 
-    def to_html(
-        self, path: str | os.PathLike[str], *, force: bool = False, progress: Report = lambda step: None
-    ) -> None:
+    def to_html(self, path: PathLike, *, force: bool = False, progress: Report = lambda step: None) -> None:
         """Write the page: one file that needs no network, with the plan for other values of epsilon and k as well."""
         if self.planner.constraints.rho is not None:
             raise refuse_page()

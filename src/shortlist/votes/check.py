@@ -346,8 +346,7 @@ def _fill(workspace: Workspace, table: str, request: Request, connection: Any, r
             readable = _write_readable_test(request.domain.family, item.family)
             columns = f'item, {written}, {readable}, missing, person, "count", weight, period, group_number'
             matched.project(columns).insert_into(table)
-    families = dict.fromkeys(part.columns["item"].family for part in rows.parts)
-    return [family for family in families if family is not None]
+    return rows.list_families("item")
 
 
 # The numbers of a check, from a table of all rows

@@ -532,49 +532,45 @@ def describe_relation(plain: Any) -> Description:
 # Files, queries and relations
 
 
-class DuckDBSource(Source):
-    """A relation of the workspace, or of a connection of the user."""
+class RelationSource(Source):
+    """A relation of the user, whose connection is unknown: its rows are handed over."""
 
     hint = ALIKE
-
-    def __init__(self, workspace: Workspace, connection: Any, name: str, relation: Any, origin: Origin) -> None:
-        super().__init__(workspace, connection, name)
-        self._relation, self._origin = relation, origin
+    origin = Origin.FRAME
 
     def describe(self, choose: Choose) -> Description:
         """Describe the columns, which are bound and not read. Of items alone, different values are enough."""
-        found = list(self._relation.columns)
-        chosen = choose(Header(columns=found, origin=self._origin))
+        found = list(self._given.columns)
+        chosen = choose(Header(columns=found, origin=self.origin))
         # By position, because DuckDB takes two names that differ in case for one.
         columns = ", ".join(f"#{found.index(column) + 1} AS {role}" for role, column in chosen.items())
-        plain = take_plain_columns(self._relation.project(columns))
+        plain = take_plain_columns(self._given.project(columns))
         return describe_relation(plain.distinct() if plain.columns == ["item"] else plain)
-
-    def open(self, described: Description) -> Table:
-        """Read the columns to memory."""
-        with register_engine(self._given.interrupt):
-            return Table.of(described.handle.to_arrow_table())
-
-    def read_rows(self, described: Description, request: Request, use: Callable[[Any, Description], _R]) -> _R:
-        """Use all rows where the relation is."""
-        with register_engine(self._given.interrupt):
-            return use(self._given, described)
-
-
-class RelationSource(DuckDBSource):
-    """A relation of the user, whose connection is unknown: its rows are handed over."""
-
-    def __init__(self, workspace: Workspace, relation: Any, name: str) -> None:
-        super().__init__(workspace, None, name, relation, Origin.FRAME)
 
     def open(self, described: Description) -> Table:
         """Read the columns, batch by batch."""
         return Table.of(open_stream(described.handle))
 
-    read_rows = Source.read_rows
+
+class QuerySource(RelationSource):
+    """The answer to a query, in the connection that answers it: that of the workspace, or one of the user."""
+
+    def __init__(self, workspace: Workspace, connection: Any, name: str, answer: Any, origin: Origin) -> None:
+        super().__init__(workspace, answer, name)
+        self._connection, self.origin = connection, origin
+
+    def open(self, described: Description) -> Table:
+        """Read the columns to memory."""
+        with register_engine(self._connection.interrupt):
+            return Table.of(described.handle.to_arrow_table())
+
+    def read_rows(self, described: Description, request: Request, use: Callable[[Any, Description], _R]) -> _R:
+        """Use all rows where the answer is."""
+        with register_engine(self._connection.interrupt):
+            return use(self._connection, described)
 
 
-def open_duckdb_query(workspace: Workspace, query: Query, name: str, *, origin: Origin = Origin.ANSWER) -> DuckDBSource:
+def open_duckdb_query(workspace: Workspace, query: Query, name: str, *, origin: Origin = Origin.ANSWER) -> QuerySource:
     """The answer to a query on a file, which the workspace opens, or on a connection of the user."""
     connection = query.database
     if isinstance(query.database, str | os.PathLike):
@@ -583,8 +579,7 @@ def open_duckdb_query(workspace: Workspace, query: Query, name: str, *, origin: 
             attached = invent_name()
             connection.execute(f"ATTACH {quote_text(str(path))} AS {attached} (READ_ONLY)")
             connection.execute(f"USE {attached}")
-    relation = _ask(connection, query.sql)
-    return DuckDBSource(workspace, connection, name, relation, origin)
+    return QuerySource(workspace, connection, name, _ask(connection, query.sql), origin)
 
 
 def _ask(connection: Any, sql: str) -> Any:

@@ -383,12 +383,8 @@ class Description:
 
     def list_families(self, role: str) -> list[Family]:
         """The families of a column: several where files differ, none where the values say it."""
-        found: list[Family] = []
-        for part in (self, *self.more):
-            column = part.columns.get(role)
-            if column is not None and column.family is not None and column.family not in found:
-                found.append(column.family)
-        return found
+        found = dict.fromkeys(part.columns[role].family for part in self.parts if role in part.columns)
+        return [family for family in found if family is not None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
