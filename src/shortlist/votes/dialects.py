@@ -344,9 +344,13 @@ class Dialect:
         factor, addend = (f"CASE WHEN code IS NOT NULL THEN {self.draw.format('code', place)} END" for place in (1, 8))
         steps["persons"] = f"SELECT person, {factor} AS factor, {addend} AS addend FROM ({coded}) AS coded"
         columns += ["factor", "addend", *(text for text in further if text == texts.get("item"))]
-        last = f"SELECT {', '.join(columns)} FROM {once} AS once JOIN persons ON other = person"
+        drawn = f"SELECT {', '.join(columns)} FROM {once} AS once JOIN persons ON other = person"
+        # Persons with few votes keep them all. They need no order where no vote is repeated.
+        apart = once == "before" and not request.caps
+        last = f"{drawn} WHERE factor IS NOT NULL" if apart else drawn
         for values, limit in request.limits:
             last = self._write_first(last, request, values, limit, columns, texts)
+        last = f"{drawn} WHERE factor IS NULL UNION ALL {last}" if apart else last
         tables = ", ".join(f"{name} AS {self.materialized}({query})" for name, query in steps.items())
         return f"WITH {tables} ", last
 
