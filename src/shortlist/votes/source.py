@@ -524,7 +524,11 @@ class Tally(Protocol):
 
 
 class LocalTally:
-    """The votes of every row of the domain, in memory: a family of one list."""
+    """The votes of every row of the domain, in memory: a family of one list.
+
+    It needs no table of DuckDB. With one, a whole release from 300,000 votes takes 1.2 times as long for a table of
+    Arrow, and 2.7 times for one of Polars, which starts DuckDB for nothing else.
+    """
 
     people = None
 
