@@ -435,12 +435,12 @@ def _read_for_each_cap(mechanism: str | Mechanism, k: Any, epsilon: Any, given: 
     charged = compose([replace(spent, unit=weakest.unit), weakest])
     asked = {"mechanism": mechanism if given.get("without_domain") else None}
     asked |= {name: given.get(name) for name in SET_BY_CAP}
-    told = tuple(
+    further = tuple(
         (name, value if isinstance(value, str) else read_whole(value, name=name))
         for name, value in asked.items()
         if value is not None
     )
-    after = {cap: replace(each, private_cap=choice, cap_asked=told, charged=charged) for cap, each in read.items()}
+    after = {cap: replace(each, private_cap=choice, cap_asked=further, charged=charged) for cap, each in read.items()}
     return replace(after[CAPS[-1]], by_cap=after)
 
 

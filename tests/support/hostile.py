@@ -26,7 +26,7 @@ from shortlist.profile import EVERY_LEVEL, Picks
 from shortlist.votes.domain import number_items
 from shortlist.votes.matching import Lookup, can_match, make_key_table
 from shortlist.votes.source import VOTES, check_types, read_request
-from shortlist.votes.tallies import Plan, open_votes
+from shortlist.votes.tallies import TallyPlan, open_votes
 from shortlist.votes.values import make_arrow_column, read_type
 
 CHECKS = settings(
@@ -364,7 +364,7 @@ def plan_count(workspace, votes, domain, columns):
         described = source.describe(lambda header: header.take(columns.columns, where=VOTES))
     request = replace(columns, domain=domain)
     check_types(described, request)
-    return Plan(workspace=workspace, source=source, described=described, request=request)
+    return TallyPlan(workspace=workspace, source=source, described=described, request=request)
 
 
 def order(domain):

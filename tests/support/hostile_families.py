@@ -38,7 +38,7 @@ from shortlist.votes.domain import number_items
 from shortlist.votes.groups import number_cells, number_groups
 from shortlist.votes.matching import Lookup, can_match
 from shortlist.votes.source import VOTES, check_types, read_request
-from shortlist.votes.tallies import Plan, open_votes
+from shortlist.votes.tallies import TallyPlan, open_votes
 from shortlist.votes.values import make_arrow_column, read_type, write_item
 
 WEEKS = [1, 2, 3]
@@ -233,7 +233,7 @@ def plan_count(workspace, votes, request):
     with source.explain_failures():
         described = source.describe(lambda header: header.take(request.columns, where=VOTES))
     check_types(described, request)
-    return Plan(workspace=workspace, source=source, described=described, request=request)
+    return TallyPlan(workspace=workspace, source=source, described=described, request=request)
 
 
 def outcome(workspace, votes, request):

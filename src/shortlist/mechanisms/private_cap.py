@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 from flint import arb
 
@@ -50,6 +51,7 @@ class PrivateCap:
     epsilon: Fraction
     quantile: Fraction
     neighbours: Neighbours = Neighbours.ADD_REMOVE
+    caps: ClassVar[tuple[int, ...]] = CAPS
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", Neighbours.read(self.neighbours))
@@ -74,11 +76,6 @@ class PrivateCap:
             assert epsilon is not None
             share = epsilon * SHARE
         return cls(epsilon=share, quantile=_QUANTILES[noise], neighbours=neighbours)
-
-    @property
-    def caps(self) -> tuple[int, ...]:
-        """The caps that may be chosen."""
-        return CAPS
 
     @property
     def guarantee(self) -> Guarantee:

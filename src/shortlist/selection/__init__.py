@@ -29,7 +29,7 @@ from shortlist.votes.array_counts import ArrayTally, read_counts
 if TYPE_CHECKING:  # a list alone needs no ledger and no release, so these modules are imported where they are used
     from shortlist.ledger.charging import Account, Ledger
     from shortlist.release import Release, ReleaseFamily
-    from shortlist.votes.tallies import Plan
+    from shortlist.votes.tallies import TallyPlan
 
 Columns = str | Sequence[str]
 Key = TypeVar("Key")
@@ -474,7 +474,7 @@ class Selector(Generic[Items]):
 
 
 def _draw_from_votes(
-    account: Account, plan: Plan, report: Callable[[str], None]
+    account: Account, plan: TallyPlan, report: Callable[[str], None]
 ) -> tuple[Sequence[Sequence[Any]], list[IntArray], list[dict[str, Any]]]:
     """Count the votes, and draw: the items and rows of each list, and by name what `Terms.state_list` states of it."""
     tally = plan.count()
@@ -534,7 +534,7 @@ def _check_partners(source: Mapping[str, Any], options: Mapping[str, Any], *, la
         refuse_given({"groups": source["groups"]}, "`by`, the columns of the groups")
 
 
-def _check_sizes(mechanism: Mechanism, plan: Plan) -> None:
+def _check_sizes(mechanism: Mechanism, plan: TallyPlan) -> None:
     """Refuse a group with fewer than k items. What is in a catalogue is public."""
     smallest = min(plan.sizes or (), default=mechanism.k)
     if mechanism.needs_domain and mechanism.k > smallest:

@@ -454,7 +454,7 @@ def _describe_groups(connection: Any, table: str, request: Request) -> GroupChec
     votes = 'sum("count")' if request.counted else 'count(DISTINCT (person, "row"))'
     measures = f"group_number, count(DISTINCT person), CAST({votes} AS HUGEINT)"
     found = connection.execute(f"SELECT {measures} FROM {table} WHERE {_MATCHED} GROUP BY group_number").fetchall()
-    sizes = {number: (0 if request.counted else persons, cast or 0) for number, persons, cast in found}
+    sizes = {number: (0 if request.counted else persons, sums or 0) for number, persons, sums in found}
     names = (escape(", ".join(map(str, group))) for group in request.groups.names)
     units = f"(SELECT person AS other, group_number FROM {table} WHERE {_MATCHED})"
     each = f"(SELECT count(DISTINCT group_number) AS n FROM {units} GROUP BY {DUCKDB.write_unit(request)})"

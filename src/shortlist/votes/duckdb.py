@@ -526,7 +526,7 @@ def describe_relation(plain: Any) -> Description:
     known = Description.of(found, plain).columns
     described = describe_rows(plain, known)
     persons = "other" not in described.columns or not _NEVER_PERSONS.search(described.columns["other"].kind)
-    return replace(described, plain=persons)
+    return replace(described, holds_persons=persons)
 
 
 # Files, queries and relations

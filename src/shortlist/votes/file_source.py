@@ -103,7 +103,9 @@ class FileSource(Source):
             replace(part, columns={role: _forget_type(role, column) for role, column in part.columns.items()})
             for part in described
         )
-        return replace(first, more=tuple(more), plain=any(part.plain for part in described), handle=None)
+        return replace(
+            first, more=tuple(more), holds_persons=any(part.holds_persons for part in described), handle=None
+        )
 
     def open(self, described: Description) -> Table:
         """Read the columns to memory, as values where files have different types."""

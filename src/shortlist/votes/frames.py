@@ -198,7 +198,7 @@ class SparkSource(Source):
         for field, (role, kind) in zip(plain.schema.fields, plain.dtypes, strict=True):
             arrow = _find_arrow_type(field.dataType)
             columns[role] = Column(value=f"v.{role}", kind=kind, arrow=arrow, family=read_type(arrow).family)
-        return Description(columns=columns, plain=persons, handle=handle)
+        return Description(columns=columns, holds_persons=persons, handle=handle)
 
     def open(self, described: Description) -> Table:
         """Read the columns."""

@@ -51,7 +51,9 @@ class PostgresSource(Source):
         """Make a view of the query, describe its columns, and forget it."""
         with closing(Session(self._given)) as session:
             chosen = session.open_view(self._given.sql, choose)
-        return Description(columns=chosen, plain="other" not in chosen or chosen["other"].is_plain, handle=choose)
+        return Description(
+            columns=chosen, holds_persons="other" not in chosen or chosen["other"].holds_persons, handle=choose
+        )
 
     def open(self, described: Description) -> Table:
         """Read the columns as Python values."""
@@ -256,7 +258,7 @@ class ServerColumn(Column):
         return self.name if self.kind in _list_types() and self.kind != "text" else _write_text(self.name)
 
     @property
-    def is_plain(self) -> bool:
+    def holds_persons(self) -> bool:
         """Whether its values can be persons: equal values of other types (ranges, say) may have different texts."""
         return self.kind in (*_list_types(), *_ONE_TEXT)
 

@@ -96,7 +96,7 @@ def _convert(given: Any) -> Any:
 def _open_arrow(made: Any) -> Any:
     """Take an Arrow array, in chunks, if its values can be persons; else its values."""
     kind = made.type.value_type if pa.types.is_dictionary(made.type) else made.type
-    if not read_type(kind).plain or isinstance(kind, pa.BaseExtensionType):
+    if not read_type(kind).holds_persons or isinstance(kind, pa.BaseExtensionType):
         return made.to_pylist()
     # One text in a column of pandas makes Python floats of all others, which have 64 bits.
     kind = pa.float64() if pa.types.is_floating(kind) else kind

@@ -355,26 +355,26 @@ class Description:
     """The chosen columns by their roles, as a source describes them before a row is read, or as an engine has them.
 
     A column is missing where the values say its type. It has no family if it may be one of gaps: then it is not
-    refused, and what cannot match is ignored. `plain` says whether values of the other column can be persons. Rows that
-    have other types are described in `more`. `handle` is what the source needs to read the columns: something of its
-    own, or the relation of DuckDB that has them.
+    refused, and what cannot match is ignored. `holds_persons` says whether values of the other column can be persons.
+    Rows that have other types are described in `more`. `handle` is what the source needs to read the columns: something
+    of its own, or the relation of DuckDB that has them.
     """
 
     columns: Mapping[str, Column] = field(default_factory=dict)
     more: tuple[Description, ...] = ()
-    plain: bool = True
+    holds_persons: bool = True
     handle: Any = None
 
     @classmethod
     def of(cls, fields: Iterable[Any], handle: Any) -> Description:
         """Describe columns by the fields of an Arrow schema, which are called by their roles."""
-        columns, plain = {}, True
+        columns, holds_persons = {}, True
         for each in fields:
             known = read_type(each.type)
             family = None if pa.types.is_null(each.type) else known.family
             columns[each.name] = Column(value=f"v.{each.name}", arrow=each.type, family=family)
-            plain = plain and (known.plain or each.name != "other")
-        return cls(columns=columns, plain=plain, handle=handle)
+            holds_persons = holds_persons and (known.holds_persons or each.name != "other")
+        return cls(columns=columns, holds_persons=holds_persons, handle=handle)
 
     @property
     def parts(self) -> tuple[Description, ...]:
@@ -466,7 +466,7 @@ def check_types(described: Description, request: Request) -> None:
                 hint=hint,
             )
     # Each engine would compare other persons in its own way.
-    if not described.plain and not request.counted:
+    if not described.holds_persons and not request.counted:
         raise DataError(
             f"column {request.other!r} of the votes must hold persons as plain values",
             "it holds lists, structures, intervals or numbers of more than 38 digits",

@@ -70,7 +70,7 @@ DATABASES: dict[str, Callable[[Workspace, Query, str], Source]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class TallyPlan:
     """Votes that are described and checked, and not read."""
 
     workspace: Workspace
@@ -136,7 +136,7 @@ def plan_tally(
     workspace: Workspace | None = None,
     progress: Callable[[str], None] = lambda step: None,
     **asked: Any,
-) -> Plan:
+) -> TallyPlan:
     """Read the domain, and describe and check the votes by names and types alone. Of the votes, no row is read.
 
     What is given means what it means for `shortlist.select`, and all that is `asked` further are parameters of
@@ -165,7 +165,7 @@ def plan_tally(
     if not request.checked:
         check_types(described, request)
         progress("Counting the votes")
-    return Plan(workspace=workspace, source=source, described=described, request=request)
+    return TallyPlan(workspace=workspace, source=source, described=described, request=request)
 
 
 def _read_domain(workspace: Workspace, domain: Any, *, column: str | None, request: Request, listed: bool) -> Request:

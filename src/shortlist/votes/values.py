@@ -80,7 +80,7 @@ class ArrowType(NamedTuple):
     exact: Any
     """The type that all engines hold without loss. DuckDB keeps instants, times of day and durations to the microsecond
     only, and other timestamps to the nanosecond."""
-    plain: bool
+    holds_persons: bool
     """Whether its values can be persons that every engine compares alike."""
 
 
@@ -97,15 +97,15 @@ def read_type(arrow_type: Any) -> ArrowType:
     found = (each for name, each in _ARROW_TYPES.items() if re.fullmatch(name, str(arrow_type)))
     family, name = next(found, (Family.OTHER, None))
     if family == Family.AWARE:
-        return ArrowType(family, pa.timestamp(arrow_type.unit), plain=True)
+        return ArrowType(family, pa.timestamp(arrow_type.unit), holds_persons=True)
     if family == Family.DECIMAL:
         # A negative scale stands for zeros at the end.
         digits, scale = arrow_type.precision - min(arrow_type.scale, 0), max(arrow_type.scale, 0)
         if digits > DIGITS:
-            return ArrowType(Family.OTHER, arrow_type, plain=False)
-        return ArrowType(family, pa.decimal128(digits, scale), plain=True)
+            return ArrowType(Family.OTHER, arrow_type, holds_persons=False)
+        return ArrowType(family, pa.decimal128(digits, scale), holds_persons=True)
     exact = arrow_type if name is None else pa.type_for_alias(name)
-    return ArrowType(family, exact, plain=not (pa.types.is_nested(exact) or pa.types.is_interval(exact)))
+    return ArrowType(family, exact, holds_persons=not (pa.types.is_nested(exact) or pa.types.is_interval(exact)))
 
 
 # Python values
