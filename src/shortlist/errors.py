@@ -38,6 +38,15 @@ def write_python(name: str, value: str | None) -> str:
     return f"{kind.rpartition('.')[2]}(..., {field}={value})" if dot else f"{name}={value}"
 
 
+def write_names(text: str, dialect: Dialect = write_python) -> str:
+    """Write a text with its parameters, which stand between backticks, in the words of Python or the command line.
+
+    >>> write_names("pass `epsilon=1` or `rho`")
+    'pass epsilon=1 or rho'
+    """
+    return _NAME.sub(lambda found: dialect(found[1], found[2]), text)
+
+
 class ShortlistError(Exception):
     """The base of every error of this library. An error consists of parts.
 
@@ -64,7 +73,7 @@ class ShortlistError(Exception):
             sentence += (", " if self.found.startswith("not ") else "; ") + self.found
         sentence = sentence if sentence.endswith(".") else f"{sentence}."
         text = sentence if self.hint is None else f"{sentence}\nHint: {self.hint}"
-        return _NAME.sub(lambda found: dialect(found[1], found[2]), text)
+        return write_names(text, dialect)
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (type(self), self.expected, self.found, self.hint)

@@ -152,6 +152,7 @@ def test_families_without_a_domain_are_planned():
         ({"counts": {"a": [1, 1], "b": [0, 1]}, "groups_per_person": 1}, "none is above 1"),
         ({"counts": [5, 3], "group_count": 2}, "group_count must go with like"),
         ({"counts": [5, 3], "votes_cast": 2}, "votes_cast must go with group_count"),
+        ({"like": "zipf", "items": 9, "people": 9, "votes_cast": 2}, "for one list, votes_per_person says"),
         ({"like": "zipf", "items": 9, "people": 9, "groups_visited": 2}, "groups_visited must go with group_count"),
         ({"like": "zipf", "items": 9, "people": 9, "group_count": 0}, "group_count must be a whole number"),
         ({"like": "zipf", "items": 9, "people": 9, "group_count": 2, "votes_cast": 0}, "votes_cast must be above 0"),

@@ -40,7 +40,8 @@ from shortlist.cli.options import (
     under,
     write_to,
 )
-from shortlist.errors import ParameterError
+from shortlist.cli.process import write_option
+from shortlist.errors import ParameterError, write_names
 
 if TYPE_CHECKING:
     from shortlist.planning.plan import Plan
@@ -230,7 +231,7 @@ def _print_plan(made: Plan) -> None:
     at = "" if made.wish is None else f" at ε = {float(best.epsilon):g}"
     _print_heading(f"To make the release{at}, from your votes{catalogue}:")
     for note in made.notes:
-        print_lines(note)
+        print_lines(write_names(note, write_option))
     print(f"  {made.command}")
     if made.wish_command is not None:
         _print_heading("To make the release that you want:")

@@ -114,7 +114,7 @@ class Plan:
         if limits := best.constraints.limits:
             notes.append(f"This counts at most {limits}. If many people have more, their other votes are not counted.")
         if best.by_size and needs_help(best):
-            notes.append("Random lists are marked only if the groups have a column `people`, or with `people_epsilon`.")
+            notes.append("Random lists are marked only if the groups have a column 'people', or with `people_epsilon`.")
         if trials := self.tried.get(best.name):
             parts = [
                 f"{each.constraints.limits.removesuffix(' of each person')} {each.recall.mean:.2f}" for each in trials
@@ -299,7 +299,9 @@ def plan(
         counts = read_given(counts)
         groups = counts.groups
     if counts is not None or groups is None:
-        refuse_given(habits, "`group_count`", "there are no invented groups")
+        refuse_given({"groups_visited": groups_visited}, "`group_count`", "there are no invented groups")
+        hint = None if counts is not None else "for one list, `votes_per_person` says how many votes each person casts"
+        refuse_given({"votes_cast": votes_cast}, "`group_count`", "there are no invented groups", hint=hint)
     constraints = Constraints(
         delta=delta,
         rho=rho,
