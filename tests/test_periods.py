@@ -63,6 +63,16 @@ def test_other_texts_are_no_periods(text):
         Period.read(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "missing"), [("2026-W54", True), ("2026-02-30", True), ("2026-Q5", True), ("2026W05", False)]
+)
+def test_a_period_that_the_calendar_lacks_is_told_from_a_wrong_form(text, missing):
+    """2026 has 53 weeks, so the form of 2026-W54 is not what is wrong."""
+    with pytest.raises(ParameterError) as caught:
+        Period.read(text)
+    assert ("the calendar has none like it" in str(caught.value)) == missing
+
+
 @pytest.mark.parametrize("zone", CHANGES)
 @pytest.mark.parametrize("every", [Every.DAY, Every.WEEK, Every.YEAR])
 def test_an_instant_is_in_the_period_of_its_local_date(zone, every):

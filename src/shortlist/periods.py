@@ -34,6 +34,7 @@ FIRST_SECOND, END_SECOND = (1 - _EPOCH) * DAY, (_LAST - _EPOCH) * DAY
 MOST_PERIODS = 10_000
 """A family has at most so many periods."""
 _FORMS = "a day 2026-08-31, a week 2026-W36, a month 2026-08, a quarter 2026-Q3 or a year 2026"
+_WRITTEN = re.compile(r"[0-9]{4}(-[0-9]{2}(-[0-9]{2})?|-W[0-9]{2}|-Q[0-9])?")
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 _DAYS = {"day": 1, "week": 7, "month": 31, "quarter": 92, "year": 366}
 _COMPLETED = {"day": "", "week": "", "month": "-01", "quarter": "-01", "year": "-01-01"}
@@ -116,7 +117,9 @@ class Period:
                     period = cls.of(date.fromisoformat(start + _COMPLETED[every]), every)
                     if str(period) == text:
                         return period
-        raise ParameterError(f"`{name}` must be {_FORMS}", f"not {quote(text)}")
+        written = isinstance(text, str) and _WRITTEN.fullmatch(text)
+        hint = "it is written as it must be, but the calendar has none like it" if written else None
+        raise ParameterError(f"`{name}` must be {_FORMS}", f"not {quote(text)}", hint=hint)
 
     def __str__(self) -> str:
         if self.every is Every.WEEK:
