@@ -250,7 +250,7 @@ def _read_objects(array: np.ndarray[Any, np.dtype[np.object_]]) -> IntArray:
     values = array.tolist()
     if {type(value) for value in values} != {int}:
         if any(isinstance(value, bool | np.bool_) or not isinstance(value, Real | Decimal) for value in values):
-            raise DataError(_EXPECTED, "some are missing or of another type")
+            raise DataError(_EXPECTED, "some are missing or of another type", hint="select counts the votes of a table")
         if any(isinstance(value, Decimal) and value.adjusted() > _LONGEST for value in values):
             raise DataError(_EXPECTED, "some are negative or larger")
         try:

@@ -295,10 +295,10 @@ def read_request(
             "`by` must name columns that differ from each other and from all others", f"{quote(twice)} has two roles"
         )
     if time in columns:
-        raise ParameterError("`time` must be a column that differs from all others")
+        raise ParameterError("`time` must be a column that differs from all others", f"{quote(time)} has two roles")
     check_weight(weight, max_weight, person)
     if weight is not None and weight in (item, person, *by, time):
-        raise ParameterError("`weight` must be a column that differs from all others")
+        raise ParameterError("`weight` must be a column that differs from all others", f"{quote(weight)} has two roles")
     for name, limit in (("votes_per_person", votes_per_person), ("groups_per_person", groups_per_person)):
         if limit is not None:
             read_whole(limit, name=name)
