@@ -36,12 +36,21 @@ def explain(release: Publication) -> str:
         introduce(release),
         f"Chance was added on purpose, to limit what {reveal} about any one {release.guarantee.unit}.",
         release.guarantee.in_words,
+        *_mention_others(release),
         f"For the same reason {wrong} may be wrong: items with close counts may change places, and an item may be "
         "listed that does not belong there.",
         *write_remarks(release),
         f"Made with shortlist {release.version} by {release.mechanism}: {release.guarantee}.",
     ]
     return " ".join(sentences)
+
+
+def _mention_others(release: Publication) -> list[str]:
+    """Say that what the releases of a ledger reveal adds up: a reader of one of them may read the others, too."""
+    if release.charge is None:
+        return []
+    alone = "these lists" if release.by else "this list"
+    return [f"This holds for {alone} alone: what other releases reveal adds to it."]
 
 
 def mark(release: Publication) -> list[str]:

@@ -228,6 +228,16 @@ def test_a_selector_charges_each_release(tmp_path):
     assert selector.release().population is None
 
 
+def test_a_charged_release_tells_its_readers_that_others_add_to_it(ledger):
+    """A weekly list has the factor of one week, and its readers see every week."""
+    said = "This holds for this list alone: what other releases reveal adds to it."
+    selector = prepare({"a": 5, "b": 3, "c": 0}, k=2, epsilon="1/2", mechanism="joint")
+    charged = selector.release(ledger=ledger)
+    assert said in charged.explain()
+    assert said in Release.from_json(charged.to_json()).explain()
+    assert said not in selector.release().explain()
+
+
 @pytest.mark.parametrize(
     "label",
     [1.5, (1, 2), None, Decimal("NaN"), Decimal("1E-20000"), pd.Timestamp("2026-01-01T00:00:00.000000001")],
