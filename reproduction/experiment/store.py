@@ -265,7 +265,7 @@ class Store:
             return self._file.execute(f"SELECT * FROM {table}").fetchall()
 
     def _group(self, table: str) -> Iterable[tuple[Cell, list[sqlite3.Row]]]:
-        """The rows of a table by cell, those of programs that are no longer in the experiment left out."""
+        """The rows of a table by cell, those of programs that the experiment does not have left out."""
         found: defaultdict[Cell, list[sqlite3.Row]] = defaultdict(list)
         for row in self._select(f"{table} ORDER BY trial"):
             if row["contender"] in CONTENDERS:
