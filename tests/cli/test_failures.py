@@ -62,6 +62,7 @@ main()
         (["--count", "votes"], "error: --person or --count must be named"),
         (["--sensitivity", "2"], "Hint: leave --sensitivity out"),
         (["--mechanism", "cdp-peel"], "Hint: try --delta 1e-6"),
+        (["--mechanism", "cdp-peel", "--delta", "1e-6", "--beta", "0.5"], "--delta, calibration in Python; it"),
         (["--mechanism", "laplace"], "error: --mechanism must be one of auto, joint, "),
         (["--mechanism", "laplace"], "must be installed, and register its name as an entry point"),
         (["--memory-limit", "much"], "error: --memory-limit must be a size"),
@@ -200,6 +201,8 @@ def test_an_option_of_another_command_is_answered(call: Call) -> None:
     done = call("check", "plays", "--votes-per-person", "5")
     assert done.exit_code == 2
     assert "--votes-per-person. Leave it out: it is for select, plan\n" in done.stderr
+    done = call("ledger", "show", "budget.db", "--format", "csv")
+    assert "Leave it out: it is for shortlist select, shortlist plan, shortlist show\n" in done.stderr
 
 
 def test_missing_domain_is_explained(call: Call) -> None:

@@ -132,7 +132,7 @@ def test_afford_says_why_nothing_is_covered(path: Path, tmp_path: Path) -> None:
     Ledger.open(path).charge(Joint(k=1, epsilon=10))
     done = ledger("afford", path, "-k", "10", "--epsilon", "2")
     assert (done.exit_code, done.stdout) == (0, "0\n")
-    assert done.stderr.splitlines()[0] == "no release like this one fits into the budget any more"
+    assert done.stderr.splitlines()[0] == "no release like this one fits into what is left of the budget"
     assert "epsilon 0, delta 5e-7 by basic accounting, or nothing by zCDP accounting is left" in done.stderr
     assert "computed" not in done.stderr
     ledger("create", tmp_path / "pure.db", "--epsilon", "10")

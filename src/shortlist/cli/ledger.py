@@ -220,7 +220,7 @@ def afford(
         try:
             ledger.check(guarantee, period)
         except BudgetError as refusal:
-            remark("no release like this one fits into the budget any more")
+            remark("no release like this one fits into what is left of the budget")
             for line in refusal.render(write_option).splitlines():
                 remark(line)
 

@@ -46,6 +46,7 @@ _WORDS = {
     "Files.encoding": "--encoding or --domain-encoding",
     "Files.format": "--input-format or --domain-format",
     "bits": "--seed and --insecure",
+    "calibration": "calibration in Python",
     "counts": "the counts",
     "domain.Files.delimiter": "--domain-delimiter",
     "domain.Files.header": "--domain-no-header and --domain-column 1",
@@ -150,7 +151,9 @@ def _suggest_options(error: Any) -> None:
         name = written.lstrip("-").replace("-", "_")
         error.possibilities = [options[each] for each in find_near(name, options)] or error.possibilities
         commands = getattr(context.find_root().command, "commands", {})
-        having = [name for name, other in commands.items() if any(written in each.opts for each in other.params)]
+        # Under `shortlist ledger`, the plain name of a command of `shortlist` could be taken for one of `ledger`.
+        path = "" if context.parent is context.find_root() else f"{context.find_root().info_name} "
+        having = [path + name for name, other in commands.items() if any(written in each.opts for each in other.params)]
         if having and not find_meant(name, options):
             error.message, error.possibilities = f"{error.message}. Leave it out: it is for {', '.join(having)}", []
 
