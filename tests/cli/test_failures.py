@@ -168,6 +168,29 @@ def test_an_interrupt_that_a_library_loses_ends_the_run_at_its_next_step() -> No
     assert (done.stdout, done.stderr) == ("lost\n", "error: interrupted.\n")
 
 
+EARLY = """
+import os, signal, sys
+from shortlist.cli import main
+class Interrupt:
+    def find_spec(self, name, *rest):
+        if name == "shortlist.ledger.charging":
+            os.kill(os.getpid(), signal.SIGINT)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Interrupt())
+main()
+"""
+
+
+def test_an_interrupt_before_the_ledger_is_opened_says_that_nothing_was_charged(folder: Path) -> None:
+    """A release that is stopped while the program starts has no charge, and its message says so."""
+    options = ["votes.csv", "--person", "user_id", "--item", "track", "--domain", "catalogue.csv", "-k", "3"]
+    options += ["--epsilon", "1", "--ledger", "budget.db"]
+    done = subprocess.run(
+        [sys.executable, "-c", EARLY, "select", *options], cwd=folder, capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (130, "error: interrupted. Nothing was charged.\n")
+
+
 @pytest.mark.parametrize(
     ("option", "meant"),
     [

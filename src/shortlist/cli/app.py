@@ -72,7 +72,7 @@ class _Commands(TyperGroup):
     """Commands whose errors become a message and an exit code."""
 
     def invoke(self, ctx: Any) -> Any:
-        with report_errors():
+        with report_errors(ctx):
             return super().invoke(ctx)
 
 

@@ -73,8 +73,11 @@ _arrived: list[int] = []
 
 
 @contextmanager
-def report_errors() -> Iterator[None]:
-    """Turn errors into a message and an exit code. A charge that this process made earlier belongs to another run."""
+def report_errors(context: Any = None) -> Iterator[None]:
+    """Turn errors into a message and an exit code. A charge that this process made earlier belongs to another run.
+
+    The context of Typer says which command runs.
+    """
     import typer
 
     ledger.latest = None
@@ -86,7 +89,7 @@ def report_errors() -> Iterator[None]:
         except (Exception, KeyboardInterrupt) as error:
             # Engines that are interrupted raise errors of their own.
             if interrupts or isinstance(error, KeyboardInterrupt):
-                text, code = f"interrupted.{_ask_for_charge()}", 128 + (interrupts or [signal.SIGINT])[0]
+                text, code = f"interrupted.{_ask_for_charge(context)}", 128 + (interrupts or [signal.SIGINT])[0]
             else:
                 # Usage errors of Typer carry their exit code. Their class has no public name in every version of Typer.
                 _suggest_options(error)
@@ -121,11 +124,11 @@ def _describe_charge(account: Any, number: int) -> str:
     return f"The release was charged before: charge {number:,} is spent, and another run is charged again."
 
 
-def _ask_for_charge() -> str:
+def _ask_for_charge(context: Any) -> str:
     """Say whether the release that was interrupted is paid for."""
     account = ledger.latest
-    if account is None:
-        return ""
+    if account is None:  # a release that has not come to its ledger yet, or another command
+        return " Nothing was charged." if getattr(context, "invoked_subcommand", None) == "select" else ""
     if account.ledger is None:
         return (
             " Nothing was charged, because there is no ledger. A list may have been drawn: if a part of it was printed "
